@@ -1,0 +1,28 @@
+"""Hard multi-player card and board games as pure, jittable JAX functions."""
+
+from jaxgames.core import (
+    Bot,
+    Game,
+    PositionError,
+    RulesError,
+    State,
+    game_type,
+    games,
+    make,
+    register,
+)
+
+register("sequence", "jaxgames.sequence.game:Sequence")
+
+__version__ = "0.1.0"
+__all__ = [
+    "Bot",
+    "Game",
+    "PositionError",
+    "RulesError",
+    "State",
+    "game_type",
+    "games",
+    "make",
+    "register",
+]

@@ -1,0 +1,328 @@
+"""The contract: what a game is.
+
+A game is a frozen dataclass of options with pure, jittable functions over a `State`.
+
+    game = make("sequence", players=2)
+    state = game.init(jax.random.key(0))
+    state = game.step(state, action, jax.random.key(1))
+
+Letters used in shapes everywhere: A actions, P players (seats), T teams, B batch.
+
+Rules of the contract:
+
+* All chance comes from the key given to `init` and `step`. A state holds no key, no
+  observation and no ordered deck, so stepping it can not reveal the future.
+* `rewards` are those of the last step, per seat, in absolute seat order. Team t's reward
+  is the reward of any of its seats.
+* A finished state is absorbing: `step` returns it with zero rewards. Its mask is all
+  true, so that a softmax over it stays finite.
+* An illegal action in traced code forfeits: the game ends, `illegal` is set and the
+  rewards are `game.forfeit_rewards(team)`. `jaxgames.Match` refuses it instead.
+* `observe(state, player)` and the bots use only what that seat may know.
+
+A new game subclasses `Game`, implements the methods marked "game", and is announced with
+`register("name", "package.module:ClassName")`.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+#: A bot: `(state, key) -> action int32[]` for the seat to move. Jittable, one state.
+Bot = Callable[["State", Array], Array]
+
+
+class RulesError(ValueError):
+    """Options that no game can have; `field` names the offending option."""
+
+    def __init__(self, field: str, message: str):
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+class PositionError(ValueError):
+    """A text that is no position of this game; `field` names the offending part."""
+
+    def __init__(self, field: str, message: str):
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class State:
+    """What every game's state holds; games subclass it and add their own fields.
+
+    Subclasses repeat the two decorators above.
+
+    Attributes:
+      game: the game this is a position of (static, part of the tree structure).
+      current_player: int32[], seat to move.
+      legal_action_mask: bool[A]; all true once the game is over.
+      rewards: float32[P], of the last step, absolute seat order.
+      terminated: bool[], the rules ended the game.
+      truncated: bool[], a cap on the length ended it.
+      illegal: bool[], the game ended by an illegal action.
+    """
+
+    game: Game = dataclasses.field(metadata=dict(static=True))
+    current_player: Array
+    legal_action_mask: Array
+    rewards: Array
+    terminated: Array
+    truncated: Array
+    illegal: Array
+
+    @property
+    def done(self) -> Array:
+        """bool[], no further move changes anything."""
+        return self.terminated | self.truncated
+
+    def replace(self, **changes: Any) -> State:
+        return dataclasses.replace(self, **changes)
+
+    def _repr_html_(self) -> str:
+        return self.game.draw(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Game(abc.ABC):
+    """A game with its options. Hashable; equal options make equal games.
+
+    Class attributes (game):
+      id: registry name.
+      version: changes whenever the behaviour changes; records and bundles carry it.
+      rules_type: frozen dataclass of options; its `__post_init__` raises `RulesError`.
+      presets: name -> options.
+    """
+
+    rules: Any
+
+    id: ClassVar[str]
+    version: ClassVar[str]
+    rules_type: ClassVar[type]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"default": {}}
+
+    # ---- sizes (game) ----
+
+    @property
+    @abc.abstractmethod
+    def num_players(self) -> int:
+        """P, number of seats."""
+
+    @property
+    @abc.abstractmethod
+    def num_actions(self) -> int:
+        """A, size of the fixed action head."""
+
+    @property
+    @abc.abstractmethod
+    def team_of(self) -> tuple[int, ...]:
+        """Seat -> team, length P; teams are 0..T-1."""
+
+    @property
+    def num_teams(self) -> int:
+        return max(self.team_of) + 1
+
+    @property
+    @abc.abstractmethod
+    def max_steps(self) -> int:
+        """No game takes more calls of `step` than this."""
+
+    @property
+    def reward_sum(self) -> float | None:
+        """What one reward per team sums to at the end of a game; None: not constant."""
+        return 0.0
+
+    @property
+    def board_shape(self) -> tuple[int, int]:
+        """(H, W) of `observe(...)["board"]`, int8[H, W, C]."""
+        return (1, 1)
+
+    @property
+    def board_actions(self) -> int:
+        """The first `board_actions * H * W` actions are planes over the board's cells."""
+        return 0
+
+    # ---- dynamics (game) ----
+
+    @abc.abstractmethod
+    def _init(self, key: Array) -> State:
+        """A first position."""
+
+    @abc.abstractmethod
+    def _step(self, state: State, action: Array, key: Array) -> State:
+        """The position after a legal action in an unfinished game.
+
+        Sets every public field but `illegal`; the mask of a finished state does not matter.
+        """
+
+    def forfeit_rewards(self, team: Array) -> Array:
+        """float32[P] when `team` (int32[]) made an illegal move: -1, shared by the others."""
+        others = max(self.num_teams - 1, 1)
+        teams = np.asarray(self.team_of)
+        return jnp.where(teams == team, jnp.float32(-1.0), jnp.float32(1.0 / others))
+
+    # ---- dynamics (shared) ----
+
+    def init(self, key: Array) -> State:
+        """A first position, dealt from `key`."""
+        return self._init(key)
+
+    def step(self, state: State, action: Array, key: Array) -> State:
+        """The position after `action` (int32[]) with chance drawn from `key`."""
+        done = state.done
+        in_range = (action >= 0) & (action < self.num_actions)
+        legal = in_range & state.legal_action_mask[jnp.clip(action, 0, self.num_actions - 1)]
+        nxt = self._step(state, jnp.where(legal, action, 0), key)
+        keep = done | ~legal
+        nxt = jax.tree.map(lambda old, new: jnp.where(keep, old, new), state, nxt)
+        forfeit = ~done & ~legal
+        penalty = self.forfeit_rewards(jnp.asarray(self.team_of)[state.current_player])
+        terminated = nxt.terminated | forfeit
+        return nxt.replace(
+            rewards=jnp.where(done, 0.0, jnp.where(forfeit, penalty, nxt.rewards)),
+            terminated=terminated,
+            illegal=state.illegal | forfeit,
+            legal_action_mask=nxt.legal_action_mask | terminated | nxt.truncated,
+        )
+
+    # ---- knowledge (game) ----
+
+    @abc.abstractmethod
+    def observe(self, state: State, player: Array) -> dict[str, Array]:
+        """What seat `player` (int32[]) may know, seen from that seat (own team first).
+
+        Returns {"board": int8[H, W, C], "features": float32[F]}.
+        """
+
+    @abc.abstractmethod
+    def observe_all(self, state: State) -> dict[str, Array]:
+        """The privileged view, for critics: everything, in absolute seat order."""
+
+    @abc.abstractmethod
+    def resample(self, state: State, player: Array, key: Array) -> State:
+        """A state drawn uniformly among those that `player` can not tell from this one.
+
+        Depends only on what `player` knows and on `key`; a game without hidden
+        information returns the state itself.
+        """
+
+    # ---- bots, text and pictures (game; on the host) ----
+
+    @property
+    def bots(self) -> Mapping[str, Bot]:
+        """Rule bots by name; every game has "random"."""
+        return {"random": random_bot}
+
+    @abc.abstractmethod
+    def action_to_text(self, state: State, action: int) -> str:
+        """Short notation of an action, unique within the action head."""
+
+    @abc.abstractmethod
+    def action_from_text(self, state: State, text: str) -> int:
+        """Inverse of `action_to_text`; raises ValueError. Legality is not its business."""
+
+    @abc.abstractmethod
+    def to_text(self, state: State) -> str:
+        """A complete position as text; `from_text` gives back every leaf exactly."""
+
+    @abc.abstractmethod
+    def from_text(self, text: str) -> State:
+        """Inverse of `to_text`; raises `PositionError`."""
+
+    def explain_illegal(self, state: State, action: int) -> str | None:
+        """The rule that forbids `action` in one sentence, or None when it is legal."""
+        if not 0 <= int(action) < self.num_actions:
+            return f"action {int(action)} is outside 0..{self.num_actions - 1}"
+        if bool(state.done):
+            return "the game is over"
+        return None if bool(state.legal_action_mask[int(action)]) else "the rules forbid it here"
+
+    def chance_to_text(self, before: State, action: int, after: State) -> str | None:
+        """What chance decided in the step from `before` to `after`; None if nothing."""
+        return None
+
+    def step_with_chance(self, state: State, action: int, chance: str | None) -> State:
+        """`step` with chance read from `chance_to_text`'s text instead of a key."""
+        return self.step(state, jnp.int32(action), jax.random.key(0))
+
+    @abc.abstractmethod
+    def draw(self, state: State, viewer: int | None = None) -> str:
+        """An SVG picture; `viewer` hides what that seat may not see, None shows all."""
+
+    def draw_text(self, state: State, viewer: int | None = None) -> str:
+        """A picture for a terminal."""
+        return self.to_text(state)
+
+
+def random_bot(state: State, key: Array) -> Array:
+    """A uniformly random legal action, from one random number."""
+    return choose_uniform(state.legal_action_mask, jax.random.uniform(key))
+
+
+def choose_uniform(mask: Array, u: Array) -> Array:
+    """The legal action number floor(u * count) of `mask` bool[A]; int32[]. u in [0, 1)."""
+    below = jnp.cumsum(mask.astype(jnp.int32))
+    k = jnp.minimum((u * below[-1]).astype(jnp.int32), below[-1] - 1)
+    return jnp.sum(below <= k).astype(jnp.int32)
+
+
+# ---- registry ----
+
+_REGISTRY: dict[str, str] = {}
+
+
+def register(name: str, target: str) -> None:
+    """Announce a game as "module:Class"; the module is imported when the game is made."""
+    if _REGISTRY.get(name, target) != target:
+        raise ValueError(f"game {name!r} is already registered as {_REGISTRY[name]}")
+    _REGISTRY[name] = target
+
+
+def games() -> tuple[str, ...]:
+    """Names that `make` knows."""
+    return tuple(sorted(_REGISTRY))
+
+
+def game_type(name: str) -> type[Game]:
+    """The class registered under `name`; raises RulesError with the nearest names."""
+    if name not in _REGISTRY:
+        raise RulesError("game", f"unknown name {name!r}{nearest(name, _REGISTRY)}")
+    module, _, attribute = _REGISTRY[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def make(name: str, preset: str | None = None, **options: Any) -> Game:
+    """A game by registry name; `options` are fields of its rules, over those of `preset`.
+
+    Raises:
+      RulesError: unknown game, preset or option, or options that contradict each other.
+    """
+    cls = game_type(name)
+    if preset is not None and preset not in cls.presets:
+        raise RulesError("preset", f"unknown name {preset!r}{nearest(preset, cls.presets)}")
+    fields = {f.name for f in dataclasses.fields(cls.rules_type)}
+    for option in options:
+        if option not in fields:
+            raise RulesError(option, f"no such option of {name}{nearest(option, fields)}")
+    base = dict(cls.presets[preset]) if preset is not None else {}
+    return cls(rules=cls.rules_type(**{**base, **options}))
+
+
+def nearest(name: str, known: Any) -> str:
+    """'; did you mean a or b?' or '; known: ...' for an error message."""
+    close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(close)}?"
+    return f"; known: {', '.join(sorted(known))}"
