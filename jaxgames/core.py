@@ -151,8 +151,14 @@ class Game(abc.ABC):
 
     @property
     def board_actions(self) -> int:
-        """The first `board_actions * H * W` actions are planes over the board's cells."""
+        """Action planes over the board: the first `board_actions * H * W * action_slots`
+        actions are [plane, row, col, slot] in C order."""
         return 0
+
+    @property
+    def action_slots(self) -> int:
+        """Variants of each board action, varying fastest (a card to pick up, say)."""
+        return 1
 
     # ---- dynamics (game) ----
 
