@@ -1,0 +1,166 @@
+"""Statistics of strength: intervals, Elo, a sequential test and gates.
+
+A *score* is a share of the first place: 1 win, 0 loss, 1/2 a draw of two. A *group* is one
+deal played once per seating; its games are correlated, so bootstrap and test take groups.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxgames.core import nearest
+
+Z95 = 1.959964
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """An estimate with its bounds."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
+
+def wilson(score: float, games: int, z: float = Z95) -> Interval:
+    """Wilson's score interval of a rate (E. B. Wilson, 1927).
+
+    `score` counts wins, with a draw as 1/2 (1/T among T teams). Fractional scores have a
+    smaller variance than wins and losses of the same mean, so the interval is then on the
+    safe side.
+    """
+    if games <= 0:
+        raise ValueError(f"games: at least 1, got {games}")
+    if not 0 <= score <= games:
+        raise ValueError(f"score: within 0..{games}, got {score}")
+    p, scale = score / games, 1 + z * z / games
+    middle = (p + z * z / (2 * games)) / scale
+    half = z / scale * math.sqrt(p * (1 - p) / games + z * z / (4 * games * games))
+    return Interval(p, max(0.0, min(middle - half, p)), min(1.0, max(middle + half, p)))
+
+
+def bootstrap(groups: Sequence[float], seed: int, resamples: int = 2000, level: float = 0.95):
+    """Percentile bootstrap `Interval` of the mean of `groups` float[N], group by group."""
+    groups = np.asarray(groups, np.float64)
+    if groups.ndim != 1 or groups.size == 0:
+        raise ValueError(f"groups: a non-empty vector, got shape {groups.shape}")
+    rng = np.random.default_rng(seed)
+    means = np.empty(resamples)
+    for start in range(0, resamples, 100):  # bounded memory for many groups
+        stop = min(start + 100, resamples)
+        draws = rng.integers(groups.size, size=(stop - start, groups.size))
+        means[start:stop] = groups[draws].mean(axis=1)
+    tail = (1 - level) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Interval(float(groups.mean()), float(low), float(high))
+
+
+def expected_score(elo: float) -> float:
+    """Mean score of a player `elo` logistic points above the other."""
+    return 1 / (1 + 10 ** (-elo / 400))
+
+
+def elo(score: float) -> float | None:
+    """Inverse of `expected_score`; None at 0 and 1, where no finite figure exists."""
+    return -400 * math.log10(1 / score - 1) if 0 < score < 1 else None
+
+
+@dataclasses.dataclass(frozen=True)
+class SprtConfig:
+    """Sequential probability ratio test of "at least elo1" against "at most elo0".
+
+    Attributes:
+      enabled: stop as soon as the test decides.
+      elo0: logistic Elo of the null hypothesis.
+      elo1: logistic Elo of the alternative.
+      alpha: chance to accept when the truth is elo0.
+      beta: chance to reject when the truth is elo1.
+      look: groups between two looks at the result; the first look comes no earlier.
+    """
+
+    enabled: bool = False
+    elo0: float = 0.0
+    elo1: float = 30.0
+    alpha: float = 0.05
+    beta: float = 0.05
+    look: int = 50
+
+    def __post_init__(self):
+        if not (math.isfinite(self.elo0) and math.isfinite(self.elo1) and self.elo0 < self.elo1):
+            raise ValueError(f"elo1: finite and above elo0={self.elo0}, got {self.elo1}")
+        for field in ("alpha", "beta"):
+            if not 0 < getattr(self, field) < 0.5:
+                raise ValueError(f"{field}: between 0 and 0.5, got {getattr(self, field)}")
+        if self.look < 10:
+            raise ValueError(f"look: at least 10 groups, got {self.look}")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """(reject at or below, accept at or above), of the log likelihood ratio."""
+        return (
+            math.log(self.beta / (1 - self.alpha)),
+            math.log((1 - self.beta) / self.alpha),
+        )
+
+
+def log_likelihood_ratio(groups: Sequence[float], config: SprtConfig) -> float:
+    """Normal approximation of the generalised ratio, from group means float[N] in [0, 1].
+
+    Two pseudo-groups, a win and a loss, enter the variance: it is never zero, and a short
+    streak proves little.
+    """
+    groups = np.asarray(groups, np.float64)
+    count, mean = groups.size, groups.mean()
+    variance = (np.sum((groups - mean) ** 2) + 0.5) / (count + 2)
+    low, high = expected_score(config.elo0), expected_score(config.elo1)
+    return float(count * (high - low) * (2 * mean - low - high) / (2 * variance))
+
+
+def sprt(groups: Sequence[float], config: SprtConfig) -> str:
+    """ "accept", "reject" or "undecided" for the groups seen so far."""
+    reject, accept = config.bounds
+    ratio = log_likelihood_ratio(groups, config)
+    return "accept" if ratio >= accept else "reject" if ratio <= reject else "undecided"
+
+
+@dataclasses.dataclass(frozen=True)
+class GateConfig:
+    """A bar that an evaluation must clear.
+
+    Attributes:
+      metric: name of a figure of the evaluation; empty: no gate.
+      bound: "lower" end of its interval, or its "mean".
+      at_least: the bar.
+    """
+
+    metric: str = ""
+    bound: str = "lower"
+    at_least: float = 0.5
+
+    def __post_init__(self):
+        if self.bound not in ("lower", "mean"):
+            raise ValueError(f"bound: lower or mean, got {self.bound!r}")
+        if not math.isfinite(self.at_least):
+            raise ValueError(f"at_least: finite, got {self.at_least}")
+
+
+def gate_value(metrics: dict[str, Interval], gate: GateConfig) -> float:
+    """The figure that `gate` looks at. Raises ValueError for an unknown metric."""
+    if gate.metric not in metrics:
+        raise ValueError(f"gate.metric: unknown {gate.metric!r}{nearest(gate.metric, metrics)}")
+    interval = metrics[gate.metric]
+    return interval.low if gate.bound == "lower" else interval.mean
+
+
+def half_width(games: int, rate: float = 0.5) -> float:
+    """Half the width of the Wilson interval at `rate`: what `games` games can resolve."""
+    interval = wilson(rate * games, games)
+    return statistics.fmean([interval.high - rate, rate - interval.low])
