@@ -1,0 +1,213 @@
+"""What can be set, once: frozen dataclasses, and OmegaConf mirrors derived from them.
+
+The settings of a network, a search or a learner are declared beside the code that uses
+them (`algorithms/*`); this module only gathers them under the top-level keys. OmegaConf
+needs plain dataclasses (a frozen one makes a read-only node), so `mirror` derives one from
+each frozen class, and `freeze` goes back, with every check of type and range on the way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+import typing
+from typing import Any
+
+from omegaconf import MISSING, DictConfig, OmegaConf
+
+from configs.overrides import ConfigError, coerce
+from jaxgames import core
+
+# ---- settings of the house ----
+
+
+def require(holds: bool, field: str, rule: str) -> None:
+    """The form of every range check: ValueError("field: rule")."""
+    if not holds:
+        raise ValueError(f"{field}: {rule}")
+
+
+@dataclasses.dataclass(frozen=True)
+class GameConfig:
+    """Which game: `options` are the fields of that game's rules, over those of `preset`."""
+
+    name: str
+    preset: str | None = None
+    options: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """Where a run is kept.
+
+    Attributes:
+      name: folder below `dir`; empty: the preset's name and the next free number.
+      resume: continue the run of that name from its last checkpoint.
+      step: resume from this checkpoint instead of the last one.
+    """
+
+    name: str = ""
+    dir: str = "runs"
+    resume: bool = False
+    step: int | None = None
+
+    def __post_init__(self):
+        plain = not self.name or (
+            self.name[0].isalnum()
+            and self.name.replace("-", "").replace(".", "").replace("_", "").isalnum()
+        )
+        require(plain, "name", f"letters, digits and - _ . only, got {self.name!r}")
+        require(bool(self.dir), "dir", "needs a folder")
+        require(not self.resume or bool(self.name), "name", "say which run to resume")
+        require(self.step is None or self.resume, "step", "needs resume=true")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """All settings. `config_type(game)` narrows `game.options` to that game's rules."""
+
+    game: GameConfig
+    seed: int = 0
+    device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
+    run: RunConfig = RunConfig()
+
+    def __post_init__(self):
+        require(0 <= self.seed < 2**32, "seed", f"0 to 4294967295, got {self.seed}")
+
+
+@functools.cache
+def config_type(game: str, root: type = Config) -> type:
+    """`root` with `game.options` typed as the rules of the registered game `game`."""
+    try:
+        rules = core.game_type(game).rules_type
+    except core.RulesError as error:
+        raise ConfigError("game.name", str(error).partition(": ")[2]) from None
+    options = dataclasses.field(default_factory=rules)
+    name = dataclasses.field(default=game)
+    narrowed = dataclasses.make_dataclass(
+        "GameConfig",
+        [("name", str, name), ("options", rules, options)],
+        bases=(GameConfig,),
+        frozen=True,
+    )
+    field = dataclasses.field(default_factory=narrowed)
+    return dataclasses.make_dataclass(
+        root.__name__, [("game", narrowed, field)], bases=(root,), frozen=True
+    )
+
+
+# ---- mirrors ----
+
+
+@functools.cache
+def hints(cls: type) -> dict[str, Any]:
+    """Field name -> annotation, resolved, in the order of the class."""
+    found = typing.get_type_hints(cls)
+    return {f.name: found[f.name] for f in dataclasses.fields(cls) if f.init}
+
+
+@functools.cache
+def mirror(cls: type) -> type:
+    """A plain dataclass with the fields and defaults of the frozen `cls`, for OmegaConf."""
+    by_name = {f.name: f for f in dataclasses.fields(cls)}
+    fields = []
+    for name, want in hints(cls).items():
+        default = _default(by_name[name])
+        if dataclasses.is_dataclass(want):
+            factory = functools.partial(_mirrored, want, default)
+            fields.append((name, mirror(want), dataclasses.field(default_factory=factory)))
+        else:
+            factory = functools.partial(_plain, default)
+            fields.append((name, _node_type(want), dataclasses.field(default_factory=factory)))
+    return dataclasses.make_dataclass(cls.__name__, fields)
+
+
+def _default(field: dataclasses.Field) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return MISSING
+
+
+def _mirrored(cls: type, value: Any) -> Any:
+    """The mirror instance that holds what the frozen `value` holds."""
+    if isinstance(value, str) and value == MISSING:
+        return mirror(cls)()
+    values = {}
+    for name, want in hints(cls).items():
+        item = getattr(value, name)
+        values[name] = _mirrored(want, item) if dataclasses.is_dataclass(want) else _plain(item)
+    return mirror(cls)(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    return [_plain(v) for v in value] if isinstance(value, (tuple, list)) else value
+
+
+def _node_type(want: Any) -> Any:
+    """What OmegaConf can hold: lists for tuples, text for choices, Any for the rest."""
+    origin, arguments = typing.get_origin(want), typing.get_args(want)
+    if want in (bool, int, float, str):
+        return want
+    if origin is typing.Literal or isinstance(want, type) and issubclass(want, enum.Enum):
+        return str
+    if origin in (typing.Union, types.UnionType):
+        kinds = [a for a in arguments if a is not type(None)]
+        return typing.Optional[_node_type(kinds[0])] if len(kinds) == 1 else Any  # noqa: UP045
+    if origin is tuple and len(set(arguments) - {Ellipsis}) == 1:
+        inner = _node_type(arguments[0])
+        return list[inner] if inner in (bool, int, float, str) else list[Any]
+    return Any
+
+
+def structured(cls: type) -> DictConfig:
+    """A typed tree of the defaults of the frozen `cls`."""
+    return OmegaConf.structured(mirror(cls))
+
+
+def annotation(cls: type, key: str) -> Any:
+    """What `key` ("a.b.c") holds below `cls`; raises ConfigError with the nearest names."""
+    here: Any = cls
+    parts = key.split(".")
+    for depth, part in enumerate(parts):
+        section = ".".join(parts[:depth])
+        if not dataclasses.is_dataclass(here):
+            raise ConfigError(key, f"{section} is a single value and has no keys below it")
+        if part not in hints(here):
+            where = f"in section {section!r}" if section else "at the top level"
+            raise ConfigError(key, f"unknown key {part!r} {where}{core.nearest(part, hints(here))}")
+        here = hints(here)[part]
+    return here
+
+
+# ---- back to frozen ----
+
+
+def freeze(tree: DictConfig, cls: type, path: str = "") -> Any:
+    """The frozen `cls` that `tree` describes; raises ConfigError with the full key."""
+    values = {}
+    for name, want in hints(cls).items():
+        key = f"{path}.{name}" if path else name
+        if OmegaConf.is_missing(tree, name):
+            raise ConfigError(key, "must be set")
+        value = tree[name]
+        if dataclasses.is_dataclass(want):
+            values[name] = freeze(value, want, key)
+        else:
+            if OmegaConf.is_config(value):
+                value = OmegaConf.to_container(value, resolve=True)
+            values[name] = coerce(value, want, key)
+    try:
+        return cls(**values)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        field, colon, rule = str(error).partition(": ")
+        if colon and field.split("[")[0] in values:
+            raise ConfigError(f"{path}.{field}" if path else field, rule) from None
+        raise ConfigError(path, str(error)) from None
