@@ -6,6 +6,8 @@ import dataclasses
 from typing import ClassVar
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from jaxgames import core
 from jaxgames.sequence import board
@@ -175,3 +177,238 @@ def discards(state: State) -> jax.Array:
     """int8[50], cards played or turned in since the last reshuffle (all public)."""
     left = board.COPIES - state.deck - state.hands.sum(0, dtype=state.hands.dtype)
     return left - state.draft if isinstance(state, DraftState) else left
+
+
+# ---- actions: one head of 349 ----
+
+PLACE_JACK, REMOVE, SWAP, PASS = 100, 200, 300, 348
+ACTIONS = 349
+
+_CELL_A, _CELL_B = board.CELLS_OF_CARD.T
+
+
+def card_played(action: jax.Array) -> jax.Array:
+    """bool[50], the card that leaves the hand with `action` of the 349 block; none for a pass."""
+    natural = (_CELL_A == action) | (_CELL_B == action)
+    natural |= np.arange(board.NATURALS) + SWAP == action
+    two_eyed = (action >= PLACE_JACK) & (action < REMOVE)
+    one_eyed = (action >= REMOVE) & (action < SWAP)
+    return jnp.concatenate([natural, two_eyed[None], one_eyed[None]])
+
+
+def legal_base(state: State) -> jax.Array:
+    """bool[349] for the seat to move."""
+    rules = state.game.rules
+    seats, teams = np.arange(rules.players), np.arange(rules.teams)
+    mover = state.current_player
+    hand = jnp.sum(jnp.where((seats == mover)[:, None], state.hands, 0), 0, dtype=jnp.int8)
+    held = hand > 0
+    rival = (teams != mover % rules.teams)[:, None]
+    covered = board.CORNERS
+    target = jnp.zeros(board.SIZE, jnp.uint16)
+    for t in range(rules.teams):
+        covered = covered | state.chips[t]
+        target = target | jnp.where(rival[t], state.chips[t], 0)
+    empty = ~board.to_cells(covered).reshape(board.CELLS)
+    target = board.to_cells(target & ~state.locked).reshape(board.CELLS)
+    natural = empty & held[np.maximum(board.CARD_OF_CELL, 0)]
+    dead = ~(empty[_CELL_A] | empty[_CELL_B])
+    swap = dead & held[: board.NATURALS] & (state.swaps < rules.swaps_per_turn)
+    block = jnp.concatenate(
+        [natural, empty & held[board.TWO_EYED], target & held[board.ONE_EYED], swap]
+    )
+    return jnp.concatenate([block, ~jnp.any(block, keepdims=True)])
+
+
+# ---- chance ----
+
+
+def below(bits: jax.Array, count: jax.Array) -> jax.Array:
+    """A whole number in [0, count) from 32 random bits; int32[]. count < 256."""
+    return (((bits >> 8) * count.astype(jnp.uint32)) >> 24).astype(jnp.int32)
+
+
+def draw_one(cards: jax.Array, bits: jax.Array) -> jax.Array:
+    """bool[50], one card of the multiset int8[50], each copy equally likely; none if empty."""
+    upto = jnp.cumsum(cards, dtype=jnp.int32)
+    k = below(bits, upto[-1])
+    return (upto > k) & (upto - cards <= k)
+
+
+# ---- what a play does ----
+
+
+def sequences(length):
+    """Sequences in a run of `length` own cells (uint32): floor((length - 1) / 4)."""
+    return (jnp.maximum(length, 1) - 1) // 4
+
+
+def _score_runs(own, locked, row, col):
+    """Sequences gained (int8[]) and plane of chips locked (uint16[10]) under `run`."""
+    words, position = board.lines_through(own | board.CORNERS, row, col)
+    down, up = board.run_ends(words, position)
+    length = down + up + 1
+    gained = jnp.sum(sequences(length) - sequences(down) - sequences(up))
+    run = ((jnp.uint32(1) << length) - 1) << (position - down)
+    return gained.astype(jnp.int8), board.paint_lines(jnp.where(length >= 5, run, 0), row, col)
+
+
+def _score_fives(own, locked, row, col):
+    """The same under `five`: windows named from the top, unlocked ones first."""
+    words, position = board.lines_through(own | board.CORNERS, row, col)
+    words |= jnp.uint32(1) << position
+    locks, _ = board.lines_through(own & locked, row, col)
+    k = np.arange(5, dtype=np.uint32)
+    window = (jnp.uint32(31) << (position[:, None] + k)) >> 4  # bits of start position - 4 + k
+    fits = position[:, None] + k >= 4
+    old = jax.lax.population_count(locks[:, None] & window)
+    valid = fits & ((words[:, None] & window) == window) & (old <= 1)
+    rank = jnp.where(valid, k + 5 * old, 99)
+    best = jnp.min(rank, axis=1, keepdims=True)
+    named = valid & (rank == best)
+    opposite = named[:, ::-1] & valid & ((k == 0) | (k == 4))  # shares only the new chip
+    named |= opposite
+    gained = jnp.sum(named, dtype=jnp.int8)
+    fives = jnp.where(named, window, 0)
+    marked = fives[:, 0] | fives[:, 1] | fives[:, 2] | fives[:, 3] | fives[:, 4]
+    return gained, board.paint_lines(marked, row, col)
+
+
+SCORERS = {"run": _score_runs, "five": _score_fives}
+
+
+def touch_board(state: State, action: jax.Array, scorer) -> State:
+    """The state after the board part of `action` of the 349 block (plays change the board)."""
+    rules = state.game.rules
+    placing = action < REMOVE
+    removing = (action >= REMOVE) & (action < SWAP)
+    cell = action % board.CELLS
+    row, col = cell // board.SIZE, cell % board.SIZE
+    here = jnp.where(np.arange(board.SIZE) == row, jnp.uint16(1) << col.astype(jnp.uint16), 0)
+    mine = np.arange(rules.teams) == state.current_player % rules.teams
+    added = state.chips | here
+    own = jnp.sum(jnp.where(mine[:, None], added, 0), 0, dtype=jnp.uint16)
+    gained, marked = scorer(own, state.locked, row, col)
+    if rules.heart:
+        centre = jnp.all((own & board.HEART) == board.HEART) & jnp.any((here & board.HEART) != 0)
+        gained = gained + 2 * centre.astype(jnp.int8)
+    chips = jnp.where(removing, state.chips & ~here, state.chips)
+    chips = jnp.where((placing & mine)[:, None], added, chips)
+    return state.replace(
+        chips=chips,
+        locked=state.locked | jnp.where(placing, marked & ~board.CORNERS, 0),
+        scores=state.scores + jnp.where(placing & mine, gained, 0).astype(jnp.int8),
+    )
+
+
+def end_of_turn(state: State, action: jax.Array) -> State:
+    """Turn order, counters and the end of the game after `action` of the 349 block."""
+    rules = state.game.rules
+    swapping = (action >= SWAP) & (action < PASS)
+    passing = action == PASS
+    team = state.current_player % rules.teams
+    won = jnp.any(state.scores >= rules.sequences_to_win)
+    passes = jnp.where(swapping, state.passes, jnp.where(passing, state.passes + 1, 0))
+    plies = state.plies + ~swapping
+    terminated = won | (passes >= rules.players)
+    return state.replace(
+        current_player=jnp.where(
+            swapping, state.current_player, (state.current_player + 1) % rules.players
+        ),
+        swaps=jnp.where(swapping, state.swaps + 1, 0).astype(jnp.int8),
+        passes=passes.astype(jnp.int8),
+        plies=plies.astype(jnp.int16),
+        last_play=jnp.where(swapping, state.last_play, action).astype(jnp.int16),
+        rewards=jnp.where(won, win_rewards(rules, team), 0.0),
+        terminated=terminated,
+        truncated=~terminated & (plies >= rules.ply_cap),
+    )
+
+
+def win_rewards(rules: Rules, team: jax.Array) -> jax.Array:
+    """float32[P]: 1 for the seats of `team`, the others share -1 by teams."""
+    lost = jnp.float32(-1.0 / (rules.teams - 1))
+    return jnp.where(np.arange(rules.players) % rules.teams == team, jnp.float32(1.0), lost)
+
+
+def advance(state: State, action: jax.Array, bits: jax.Array) -> State:
+    """The position after a legal `action`, without its mask; the draw comes from `bits`."""
+    rules = state.game.rules
+    state = touch_board(state, action, SCORERS[rules.lock_rule])
+    won = jnp.any(state.scores >= rules.sequences_to_win)
+    mine = (np.arange(rules.players) == state.current_player)[:, None]
+    played = mine & card_played(action)
+    hands = state.hands - played.astype(jnp.int8)
+    drawing = (action != PASS) & ~won
+    deck, known, reshuffles = state.deck, state.known, state.reshuffles
+    if rules.reshuffle:
+        known = known - (played & (reshuffles > 0)).astype(jnp.int8)
+        renew = drawing & (jnp.sum(deck, dtype=jnp.int8) == 0)
+        deck = jnp.where(renew, board.COPIES - jnp.sum(hands, 0, dtype=jnp.int8), deck)
+        known = jnp.where(renew, hands, known)
+        reshuffles = reshuffles + renew
+    drawn = (draw_one(deck, bits) & drawing).astype(jnp.int8)
+    state = state.replace(
+        hands=hands + jnp.where(mine, drawn, 0).astype(jnp.int8),
+        deck=deck - drawn,
+        known=known,
+        reshuffles=reshuffles,
+    )
+    return end_of_turn(state, action)
+
+
+# ---- the deal ----
+
+
+def deal_ranks(key: jax.Array, copies: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A random order of the cards `copies` int8[50]: int32[48, 2] and int32[2, 4].
+
+    Entry [type, copy] is the place of that copy in the order; copies that are not there come
+    last, at 104 or later.
+    """
+    natural, jacks = copies[: board.NATURALS, None], copies[board.NATURALS :, None]
+    absent = jnp.concatenate([(np.arange(2) >= natural).ravel(), (np.arange(4) >= jacks).ravel()])
+    order = jnp.argsort(jnp.where(absent, 2.0, jax.random.uniform(key, (board.NUM_CARDS,))))
+    place = jnp.argsort(order) + board.NUM_CARDS * absent
+    return place[:96].reshape(48, 2), place[96:].reshape(2, 4)
+
+
+def cards_between(places: tuple[jax.Array, jax.Array], low, high) -> jax.Array:
+    """int8[50], the cards at places low <= i < high of an order from `deal_ranks`."""
+    return jnp.concatenate(
+        [jnp.sum((p >= low) & (p < high), axis=1, dtype=jnp.int8) for p in places]
+    )
+
+
+def deal(game: core.Game, key: jax.Array) -> State:
+    """A first position, without its mask."""
+    rules = game.rules
+    seats = rules.players
+    places = deal_ranks(key, jnp.asarray(board.COPIES))
+    end = seats * rules.hand_size
+    hands = [
+        cards_between(places, q * rules.hand_size, (q + 1) * rules.hand_size) for q in range(seats)
+    ]
+    fields = dict(
+        game=game,
+        current_player=jnp.int32(0),
+        legal_action_mask=jnp.zeros(game.num_actions, bool),
+        rewards=jnp.zeros(seats, jnp.float32),
+        terminated=jnp.bool_(False),
+        truncated=jnp.bool_(False),
+        illegal=jnp.bool_(False),
+        chips=jnp.zeros((rules.teams, board.SIZE), jnp.uint16),
+        locked=jnp.zeros(board.SIZE, jnp.uint16),
+        scores=jnp.zeros(rules.teams, jnp.int8),
+        hands=jnp.stack(hands),
+        deck=cards_between(places, end + rules.draft, board.NUM_CARDS),
+        known=jnp.zeros((seats, board.CARDS), jnp.int8),
+        swaps=jnp.int8(0),
+        passes=jnp.int8(0),
+        plies=jnp.int16(0),
+        reshuffles=jnp.int16(0),
+        last_play=jnp.int16(-1),
+    )
+    if rules.draft:
+        return DraftState(**fields, draft=cards_between(places, end, end + rules.draft))
+    return State(**fields)

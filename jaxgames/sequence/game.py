@@ -1,0 +1,118 @@
+"""Sequence as a `core.Game`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxgames import core
+from jaxgames.sequence import board, rules
+from jaxgames.sequence.rules import PRESETS, Rules
+
+
+@dataclasses.dataclass(frozen=True)
+class Sequence(core.Game):
+    """Sequence for 2 to 12 seats in 2 or 3 teams, and its contest variant with a draft."""
+
+    rules: Rules
+
+    id: ClassVar[str] = "sequence"
+    version: ClassVar[str] = "1"
+    rules_type: ClassVar[type] = Rules
+    presets: ClassVar = PRESETS
+
+    # ---- sizes ----
+
+    @property
+    def num_players(self) -> int:
+        return self.rules.players
+
+    @property
+    def num_actions(self) -> int:
+        return rules.ACTIONS * self.action_slots
+
+    @property
+    def team_of(self) -> tuple[int, ...]:
+        return tuple(seat % self.rules.teams for seat in range(self.rules.players))
+
+    @property
+    def max_steps(self) -> int:
+        return self.rules.ply_cap * (1 + self.rules.swaps_per_turn)
+
+    @property
+    def board_shape(self) -> tuple[int, int]:
+        return (board.SIZE, board.SIZE)
+
+    @property
+    def board_actions(self) -> int:
+        return 3
+
+    @property
+    def action_slots(self) -> int:
+        return max(self.rules.draft, 1)
+
+    # ---- dynamics ----
+
+    def _init(self, key):
+        state = rules.deal(self, key)
+        return state.replace(legal_action_mask=rules.legal_base(state))
+
+    def _step(self, state, action, key):
+        state = rules.advance(state, action, jax.random.bits(key, dtype=jnp.uint32))
+        return state.replace(legal_action_mask=rules.legal_base(state))
+
+    # ---- knowledge ----
+
+    def observe(self, state, player):
+        raise NotImplementedError
+
+    def observe_all(self, state):
+        raise NotImplementedError
+
+    def resample(self, state, player, key):
+        raise NotImplementedError
+
+    # ---- text and pictures ----
+
+    def action_to_text(self, state, action):
+        from jaxgames.sequence import text
+
+        return text.action_to_text(self, action)
+
+    def action_from_text(self, state, string):
+        from jaxgames.sequence import text
+
+        return text.action_from_text(self, string)
+
+    def to_text(self, state):
+        from jaxgames.sequence import text
+
+        return text.to_text(state)
+
+    def from_text(self, string):
+        from jaxgames.sequence import text
+
+        return text.from_text(self, string)
+
+    def explain_illegal(self, state, action):
+        from jaxgames.sequence import text
+
+        return text.explain_illegal(state, action)
+
+    def chance_to_text(self, before, action, after):
+        from jaxgames.sequence import text
+
+        return text.chance_to_text(before, action, after)
+
+    def draw(self, state, viewer=None):
+        from jaxgames.sequence import draw
+
+        return draw.svg(state, viewer)
+
+    def draw_text(self, state, viewer=None):
+        from jaxgames.sequence import draw
+
+        return draw.terminal(state, viewer)
