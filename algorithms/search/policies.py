@@ -1,0 +1,353 @@
+"""Gumbel MuZero and PUCT over the vector-valued tree.
+
+A `Policy` is a set of pure functions; a search runs it in rounds,
+
+    search = start(policy, key, root, invalid_actions)
+    search = advance(policy, params, search, recurrent_fn, 100)
+    output = finish(policy, search)
+
+and `gumbel_policy` and `puct_policy` do all of it in one go, with the same result bit for
+bit. Action selection and q-transforms are mctx's; random numbers are drawn in mctx's order,
+so the same key gives the same noise and, where mctx applies, the same search.
+
+Chance: an edge is expanded once, with one draw from the key that `recurrent_fn` is given
+then; what was drawn stays for the rest of that search.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+
+from algorithms.search import tree as trees
+from algorithms.search.base import Array, Params, PolicyOutput, RecurrentFn, Root
+from algorithms.search.tree import Tree
+
+_FIRST = np.int32(0)  # node index within a one-node view
+_LOWEST = np.finfo(np.float32).min
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """How to search; every field is static.
+
+    Attributes:
+      num_simulations: simulations of one search.
+      prepare: `(key, root, invalid) -> (search key, last key, prior logits, noise)`.
+      select_root: `(keys[B], view, spent int32[B, A], noise) -> action[B]`; `spent` are the
+        visits of this search, without those that a reused tree brought along.
+      select: `(keys[B], view) -> action[B]`, below the root.
+      decide: `(key, view, spent, noise) -> (action[B], action_weights[B, A])`.
+      max_depth: edges below which nothing is expanded.
+      early_stop: stop once the leader of every row can not be caught.
+      leader_share: stop once a root action of every row has this share of the simulations.
+    """
+
+    num_simulations: int
+    prepare: Callable[..., Any]
+    select_root: Callable[..., Array]
+    select: Callable[..., Array]
+    decide: Callable[..., Any]
+    max_depth: int
+    early_stop: bool = False
+    leader_share: float | None = None
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """A search under way; a pytree.
+
+    Attributes:
+      tree: Tree.
+      key: key of the simulations to come.
+      last_key: key of the decision.
+      noise: what the policy drew at the root, float32[B, A].
+      before: int32[B, A], root visits that were there at the start (a reused tree).
+      done: int32[], simulations run.
+    """
+
+    tree: Tree
+    key: Array
+    last_key: Array
+    noise: Array
+    before: Array
+    done: Array
+
+
+def start(
+    policy: Policy,
+    key: Array,
+    root: Root,
+    invalid_actions: Array | None = None,
+) -> Search:
+    """A search with no simulation run; consumes `key`."""
+    if invalid_actions is not None:
+        invalid_actions = jnp.asarray(invalid_actions).astype(bool)
+    key, last_key, logits, noise = policy.prepare(key, root, invalid_actions)
+    root = dataclasses.replace(root, prior_logits=logits)
+    invalid = jnp.zeros(logits.shape, bool) if invalid_actions is None else invalid_actions
+    tree = trees.plant(root, policy.num_simulations + 1, invalid)
+    zeros = jnp.zeros(logits.shape, jnp.int32)
+    return Search(tree, key, last_key, noise, zeros, jnp.int32(0))
+
+
+def advance(
+    policy: Policy, params: Params, search: Search, recurrent_fn: RecurrentFn, rounds: Array | int
+) -> Search:
+    """Runs up to `rounds` more simulations, never past the policy's number."""
+    end = jnp.minimum(search.done + rounds, policy.num_simulations)
+
+    def going(search):
+        return (search.done < end) & ~_decided(policy, search)
+
+    def body(search):
+        tree = search.tree
+        batch = search.noise.shape[0]
+        key, select_key, expand_key = jax.random.split(search.key, 3)
+        keys = jax.vmap(jax.random.split)(jax.random.split(select_key, batch))
+        spent = tree.root_visits - search.before
+        root_view = _root_view(tree)
+        action = policy.select_root(keys[:, 1], root_view, spent, search.noise)
+
+        def select(keys, tree, node):
+            return policy.select(keys, trees.view(tree, node, jnp.zeros_like(tree.invalid)))
+
+        leaf = trees.descend(tree, action, select, keys[:, 0], policy.max_depth)
+        tree, node = trees.expand(tree, leaf, params, expand_key, recurrent_fn)
+        tree = trees.backup(tree, node)
+        return dataclasses.replace(search, tree=tree, key=key, done=search.done + 1)
+
+    return jax.lax.while_loop(going, body, search)
+
+
+def finish(policy: Policy, search: Search) -> PolicyOutput:
+    """The decision after the simulations run so far."""
+    tree = search.tree
+    visits = tree.root_visits
+    spent = visits - search.before
+    action, weights = policy.decide(search.last_key, _root_view(tree), spent, search.noise)
+    return PolicyOutput(
+        action=action,
+        action_weights=weights,
+        value=tree.value[:, trees.ROOT],
+        visits=visits.astype(jnp.float32),
+        q=tree.root_q,
+        tree=tree,
+    )
+
+
+def run(
+    policy: Policy,
+    params: Params,
+    key: Array,
+    root: Root,
+    recurrent_fn: RecurrentFn,
+    invalid_actions: Array | None = None,
+) -> PolicyOutput:
+    """`start`, all simulations, `finish`."""
+    search = start(policy, key, root, invalid_actions)
+    search = advance(policy, params, search, recurrent_fn, policy.num_simulations)
+    return finish(policy, search)
+
+
+def gumbel(
+    num_simulations: int,
+    *,
+    max_depth: int | None = None,
+    max_num_considered_actions: int = 16,
+    gumbel_scale: float = 1.0,
+    qtransform: Callable = mctx.qtransform_completed_by_mix_value,
+    **stopping: Any,
+) -> Policy:
+    """Full Gumbel MuZero (Danihelka et al., "Policy improvement by planning with Gumbel")."""
+    _check(num_simulations, max_depth)
+    if max_num_considered_actions < 1:
+        raise ValueError("max_num_considered_actions: must be at least 1")
+
+    def prepare(key, root, invalid):
+        logits = _mask(root.prior_logits, invalid)
+        key, noise_key = jax.random.split(key)
+        noise = gumbel_scale * jax.random.gumbel(noise_key, logits.shape, logits.dtype)
+        return key, None, logits, noise
+
+    def select_root(keys, view, spent, noise):
+        def one(key, view, spent, noise):
+            # Sequential halving counts the visits of this search, the q-values use all.
+            counted = view.replace(
+                children_visits=spent[None],
+                extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=noise),
+            )
+            return mctx.gumbel_muzero_root_action_selection(
+                key,
+                counted,
+                _FIRST,
+                num_simulations=num_simulations,
+                max_num_considered_actions=max_num_considered_actions,
+                qtransform=lambda _, index: qtransform(view, index),
+            )
+
+        return jax.vmap(one)(keys, view, spent, noise)
+
+    def select(keys, view):
+        def one(key, view):
+            return mctx.gumbel_muzero_interior_action_selection(
+                key, view, _FIRST, 1, qtransform=qtransform
+            )
+
+        return jax.vmap(one)(keys, view)
+
+    def decide(key, view, spent, noise):
+        del key
+        invalid, logits = view.root_invalid_actions, view.children_prior_logits[:, 0]
+        completed = jax.vmap(lambda view: qtransform(view, _FIRST))(view)
+        score = jnp.maximum(-1e9, noise + (logits - logits.max(-1, keepdims=True)) + completed)
+        finalist = (spent == spent.max(-1, keepdims=True)) & ~invalid
+        action = jnp.argmax(jnp.where(finalist, score, -jnp.inf), -1).astype(jnp.int32)
+        return action, jax.nn.softmax(_mask(logits + completed, invalid))
+
+    return Policy(
+        num_simulations, prepare, select_root, select, decide, max_depth or num_simulations,
+        **stopping,
+    )  # fmt: skip
+
+
+def puct(
+    num_simulations: int,
+    *,
+    max_depth: int | None = None,
+    dirichlet_fraction: float = 0.25,
+    dirichlet_alpha: float = 0.3,
+    pb_c_init: float = 1.25,
+    pb_c_base: float = 19652.0,
+    temperature: float = 1.0,
+    qtransform: Callable = mctx.qtransform_by_parent_and_siblings,
+    **stopping: Any,
+) -> Policy:
+    """PUCT as in MuZero (Schrittwieser et al. 2020, appendix B), Dirichlet noise at the root."""
+    _check(num_simulations, max_depth)
+
+    def prepare(key, root, invalid):
+        key, noise_key, search_key = jax.random.split(key, 3)
+        batch, actions = root.prior_logits.shape
+        noise = jax.random.dirichlet(noise_key, jnp.full(actions, dirichlet_alpha), (batch,))
+        prior = jax.nn.softmax(root.prior_logits)
+        mixed = (1 - dirichlet_fraction) * prior + dirichlet_fraction * noise
+        return search_key, key, _mask(_log(mixed), invalid), noise
+
+    def at(depth):
+        def one(key, view):
+            return mctx.muzero_action_selection(
+                key,
+                view,
+                _FIRST,
+                depth,
+                pb_c_init=pb_c_init,
+                pb_c_base=pb_c_base,
+                qtransform=qtransform,
+            )
+
+        return jax.vmap(one)
+
+    def select_root(keys, view, spent, noise):
+        del spent, noise
+        return at(0)(keys, view)
+
+    def decide(key, view, spent, noise):
+        del spent, noise
+        visits = view.children_visits[:, 0].astype(jnp.float32)
+        total = visits.sum(-1, keepdims=True)
+        weights = visits / jnp.maximum(total, 1)
+        weights = jnp.where(total > 0, weights, 1 / visits.shape[-1])
+        logits = _log(weights)
+        logits = logits - logits.max(-1, keepdims=True)
+        logits = logits / jnp.maximum(np.finfo(np.float32).tiny, temperature)
+        return jax.random.categorical(key, logits).astype(jnp.int32), weights
+
+    return Policy(
+        num_simulations, prepare, select_root, at(1), decide, max_depth or num_simulations,
+        **stopping,
+    )  # fmt: skip
+
+
+def gumbel_policy(
+    params: Params,
+    key: Array,
+    root: Root,
+    recurrent_fn: RecurrentFn,
+    num_simulations: int,
+    invalid_actions: Array | None = None,
+    **options: Any,
+) -> PolicyOutput:
+    """One whole Gumbel search; `options` as in `gumbel`.
+
+    Args:
+      params: handed to `recurrent_fn`.
+      key: consumed.
+      root: B positions.
+      recurrent_fn: see `base.RecurrentFn`.
+      num_simulations: at least 1.
+      invalid_actions: bool[B, A], forbidden at the root.
+
+    Raises:
+      ValueError: a number out of range, "field: rule".
+    """
+    policy = gumbel(num_simulations, **options)
+    return run(policy, params, key, root, recurrent_fn, invalid_actions)
+
+
+def puct_policy(
+    params: Params,
+    key: Array,
+    root: Root,
+    recurrent_fn: RecurrentFn,
+    num_simulations: int,
+    invalid_actions: Array | None = None,
+    **options: Any,
+) -> PolicyOutput:
+    """One whole PUCT search; `options` as in `puct`, arguments as in `gumbel_policy`."""
+    policy = puct(num_simulations, **options)
+    return run(policy, params, key, root, recurrent_fn, invalid_actions)
+
+
+def _check(num_simulations: int, max_depth: int | None) -> None:
+    if num_simulations < 1:
+        raise ValueError(f"num_simulations: must be at least 1, got {num_simulations}")
+    if max_depth is not None and max_depth < 1:
+        raise ValueError(f"max_depth: must be at least 1, got {max_depth}")
+
+
+def _root_view(tree: Tree) -> mctx.Tree:
+    return trees.view(tree, jnp.zeros(tree.child.shape[0], jnp.int32), tree.invalid)
+
+
+def _mask(logits: Array, invalid: Array | None) -> Array:
+    """Logits with their maximum at 0 and forbidden actions at the least finite number."""
+    if invalid is None:
+        return logits
+    shifted = logits - logits.max(-1, keepdims=True)
+    return jnp.where(invalid, _LOWEST, shifted)
+
+
+def _log(probs: Array) -> Array:
+    return jnp.log(jnp.maximum(probs, np.finfo(np.float32).tiny))
+
+
+def _decided(policy: Policy, search: Search) -> Array:
+    """bool[], whether no row can gain from more simulations."""
+    if not policy.early_stop and policy.leader_share is None:
+        return jnp.bool_(False)
+    spent = search.tree.root_visits - search.before
+    first, second = jnp.moveaxis(jax.lax.top_k(spent, 2)[0], -1, 0)
+    stop = jnp.zeros(first.shape, bool)
+    if policy.early_stop:
+        stop |= first - second > policy.num_simulations - search.done
+    if policy.leader_share is not None:
+        stop |= first >= policy.leader_share * policy.num_simulations
+    return jnp.all(stop)

@@ -1,0 +1,251 @@
+"""The tree: storage, descent, expansion and backup, in time linear in the simulations.
+
+Everything is stored per node and read through `child`; only the child's index and the prior
+are kept per (node, action). The new node of a simulation is the same column for every row,
+so it is written as one slice, and the backup walks all rows up together and writes only the
+nodes on their paths. No array of size [B, N, A] is ever the operand of a select.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mctx
+
+from algorithms.search.base import Array, Params, RecurrentFn, Root, take_team
+
+UNVISITED = -1
+ROOT = 0
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """B trees of at most N nodes; node 0 is the root, a parent precedes its children.
+
+    Attributes:
+      child: int16[B, N, A] (int32 from 32768 nodes on), node behind an action, -1 if none.
+      prior: float32[B, N, A], prior logits.
+      parent: int32[B, N].
+      action: int32[B, N], action that led here from the parent.
+      to_move: int32[B, N], team to move.
+      visits: int32[B, N], simulations that reached the node; 0 for an unused column.
+      value: float32[B, N, T], mean of what the simulations through the node returned.
+      raw_value: float32[B, N], the network's value to the team to move.
+      reward: float32[B, N, T] of the edge from the parent.
+      discount: float32[B, N] of the edge from the parent.
+      q: float32[B, N], reward + discount * value to the team that chose the edge.
+      embedding: pytree of [B, N, ...].
+      invalid: bool[B, A], actions forbidden at the root.
+      used: int32[], columns taken so far.
+    """
+
+    child: Array
+    prior: Array
+    parent: Array
+    action: Array
+    to_move: Array
+    visits: Array
+    value: Array
+    raw_value: Array
+    reward: Array
+    discount: Array
+    q: Array
+    embedding: Any
+    invalid: Array
+    used: Array
+
+    @property
+    def num_nodes(self) -> int:
+        """N, the capacity."""
+        return self.child.shape[1]
+
+    @property
+    def root_visits(self) -> Array:
+        """int32[B, A], simulations that went through each root action."""
+        return _of_children(self.visits, self.child[:, ROOT], 0)
+
+    @property
+    def root_q(self) -> Array:
+        """float32[B, A], value of each root action to the mover; the root's if unvisited."""
+        unvisited = take_team(self.value[:, ROOT], self.to_move[:, ROOT])
+        return _of_children(self.q, self.child[:, ROOT], unvisited[:, None])
+
+    def replace(self, **changes: Any) -> Tree:
+        return dataclasses.replace(self, **changes)
+
+
+def _of_children(per_node: Array, child: Array, missing: Array | int) -> Array:
+    """`per_node` [B, N] read at `child` [B, A], `missing` where there is none."""
+    found = jnp.take_along_axis(per_node, jnp.maximum(child, 0).astype(jnp.int32), axis=1)
+    return jnp.where(child == UNVISITED, missing, found)
+
+
+def plant(root: Root, num_nodes: int, invalid: Array) -> Tree:
+    """Trees that hold their roots only."""
+    batch, actions = root.prior_logits.shape
+    index = jnp.int16 if num_nodes < 2**15 else jnp.int32
+
+    def column(leaf):
+        leaf = jnp.asarray(leaf)
+        return jnp.zeros((batch, num_nodes, *leaf.shape[1:]), leaf.dtype).at[:, 0].set(leaf)
+
+    zeros = jnp.zeros((batch, num_nodes), jnp.float32)
+    to_move = root.to_move.astype(jnp.int32)
+    return Tree(
+        child=jnp.full((batch, num_nodes, actions), UNVISITED, index),
+        prior=column(root.prior_logits),
+        parent=jnp.zeros((batch, num_nodes), jnp.int32),
+        action=jnp.zeros((batch, num_nodes), jnp.int32),
+        to_move=column(to_move),
+        visits=column(jnp.ones(batch, jnp.int32)),
+        value=column(root.value),
+        raw_value=column(take_team(root.value, to_move)),
+        reward=jnp.zeros((batch, num_nodes, root.value.shape[1]), jnp.float32),
+        discount=jnp.ones((batch, num_nodes), jnp.float32),
+        q=zeros,
+        embedding=jax.tree.map(column, root.embedding),
+        invalid=invalid,
+        used=jnp.int32(1),
+    )
+
+
+def view(tree: Tree, node: Array, invalid: Array, extra: Any = None) -> mctx.Tree:
+    """Node `node` int32[B] of each row as a one-node mctx tree, batched over rows.
+
+    mctx's action selections and q-transforms read it under vmap, with node index 0.
+    """
+    rows = jnp.arange(node.shape[0])
+    child = tree.child[rows, node]
+    mover_value = take_team(tree.value[rows, node], tree.to_move[rows, node])
+    q = _of_children(tree.q, child, 0.0)[:, None]
+    return mctx.Tree(
+        node_visits=tree.visits[rows, node][:, None],
+        raw_values=tree.raw_value[rows, node][:, None],
+        node_values=mover_value[:, None],
+        parents=None,
+        action_from_parent=None,
+        children_index=child[:, None],
+        children_prior_logits=tree.prior[rows, node][:, None],
+        children_values=q,
+        children_visits=_of_children(tree.visits, child, 0)[:, None],
+        children_rewards=jnp.zeros_like(q),
+        children_discounts=jnp.ones_like(q),
+        embeddings=None,
+        root_invalid_actions=invalid,
+        extra_data=extra,
+    )
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """Where a descent ended: int32[B] each; `child` is -1 for an edge not yet expanded."""
+
+    parent: Array
+    action: Array
+    child: Array
+
+
+def descend(
+    tree: Tree,
+    root_action: Array,
+    select: Callable[[Array, Tree, Array], Array],
+    keys: Array,
+    max_depth: int,
+) -> Leaf:
+    """Follows `select(keys[B], tree, node[B]) -> action[B]` from `root_action` int32[B] down.
+
+    A row ends at an edge without a node, at a node behind a discount of 0 (nothing below
+    matters to any value above) or at `max_depth` edges. Consumes `keys`.
+    """
+    rows = jnp.arange(root_action.shape[0])
+
+    def arrive(node, action, depth):
+        child = tree.child[rows, node, action].astype(jnp.int32)
+        ended = (tree.discount[rows, jnp.maximum(child, 0)] == 0) | (depth >= max_depth)
+        return Leaf(node, action, child), (child != UNVISITED) & ~ended
+
+    def body(carry):
+        leaf, going, keys, depth = carry
+        split = jax.vmap(jax.random.split)(keys)
+        node = jnp.where(going, leaf.child, leaf.parent)
+        action = select(split[:, 1], tree, node)
+        action = jnp.where(going, action, leaf.action)
+        leaf, further = arrive(node, action, depth + 1)
+        return leaf, going & further, split[:, 0], depth + 1
+
+    leaf, going = arrive(jnp.full_like(root_action, ROOT), root_action, 1)
+    carry = (leaf, going, keys, jnp.int32(1))
+    return jax.lax.while_loop(lambda carry: jnp.any(carry[1]), body, carry)[0]
+
+
+def expand(
+    tree: Tree, leaf: Leaf, params: Params, key: Array, recurrent_fn: RecurrentFn
+) -> tuple[Tree, Array]:
+    """Evaluates the leaves and writes them as the next column; also each row's node int32[B].
+
+    Rows that ended at an existing node keep it and leave their column unused.
+    """
+    rows = jnp.arange(leaf.parent.shape[0])
+    embedding = jax.tree.map(lambda x: x[rows, leaf.parent], tree.embedding)
+    step, embedding = recurrent_fn(params, key, leaf.action, embedding)
+    fresh = leaf.child == UNVISITED
+    chooser = tree.to_move[rows, leaf.parent]
+    to_move = step.to_move.astype(jnp.int32)
+    q = take_team(step.reward + step.discount[:, None] * step.value, chooser)
+
+    def write(whole, column):
+        return jax.lax.dynamic_update_slice_in_dim(
+            whole, column[:, None].astype(whole.dtype), tree.used, axis=1
+        )
+
+    edge = (rows, jnp.where(fresh, leaf.parent, tree.num_nodes), leaf.action)
+    tree = tree.replace(
+        child=tree.child.at[edge].set(tree.used.astype(tree.child.dtype), mode="drop"),
+        prior=write(tree.prior, step.prior_logits),
+        parent=write(tree.parent, leaf.parent),
+        action=write(tree.action, leaf.action),
+        to_move=write(tree.to_move, to_move),
+        value=write(tree.value, step.value),
+        raw_value=write(tree.raw_value, take_team(step.value, to_move)),
+        reward=write(tree.reward, step.reward),
+        discount=write(tree.discount, step.discount),
+        q=write(tree.q, q),
+        embedding=jax.tree.map(write, tree.embedding, embedding),
+        used=tree.used + 1,
+    )
+    return tree, jnp.where(fresh, tree.used - 1, leaf.child)
+
+
+def backup(tree: Tree, node: Array) -> Tree:
+    """Adds one visit from `node` int32[B] up to the root, with the node's value on its way."""
+    rows = jnp.arange(node.shape[0])
+    outside = tree.num_nodes
+
+    def body(carry):
+        visits, value, q, node, worth, node_value = carry
+        parent = tree.parent[rows, node]
+        active = node != ROOT
+        reward = tree.reward[rows, node]
+        discount = tree.discount[rows, node][:, None]
+        worth = reward + discount * worth
+        edge_q = take_team(reward + discount * node_value, tree.to_move[rows, parent])
+        count = visits[rows, parent][:, None]
+        parent_value = (value[rows, parent] * count + worth) / (count + 1)
+        target = jnp.where(active, parent, outside)
+        value = value.at[rows, target].set(parent_value, mode="drop")
+        visits = visits.at[rows, target].add(1, mode="drop")
+        q = q.at[rows, jnp.where(active, node, outside)].set(edge_q, mode="drop")
+        node = jnp.where(active, parent, node)
+        return visits, value, q, node, worth, parent_value
+
+    visits = tree.visits.at[rows, node].add(1)
+    value = tree.value[rows, node]
+    carry = (visits, tree.value, tree.q, node, value, value)
+    carry = jax.lax.while_loop(lambda carry: jnp.any(carry[3] != ROOT), body, carry)
+    return tree.replace(visits=carry[0], value=carry[1], q=carry[2])
