@@ -1,6 +1,7 @@
 """Tree search: Gumbel MuZero and PUCT with one value per team."""
 
 from algorithms.search.base import MASKED_LOGIT, PolicyOutput, RecurrentFn, Root, Step
+from algorithms.search.config import SearchConfig
 from algorithms.search.policies import (
     Policy,
     Search,
@@ -14,6 +15,7 @@ from algorithms.search.policies import (
     start,
 )
 from algorithms.search.tree import Tree
+from algorithms.search.worlds import search_worlds
 
 __all__ = [
     "MASKED_LOGIT",
@@ -22,6 +24,7 @@ __all__ = [
     "RecurrentFn",
     "Root",
     "Search",
+    "SearchConfig",
     "Step",
     "Tree",
     "advance",
@@ -31,5 +34,6 @@ __all__ = [
     "puct",
     "puct_policy",
     "run",
+    "search_worlds",
     "start",
 ]

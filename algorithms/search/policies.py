@@ -43,20 +43,25 @@ class Policy:
       select_root: `(keys[B], view, spent int32[B, A], noise) -> action[B]`; `spent` are the
         visits of this search, without those that a reused tree brought along.
       select: `(keys[B], view) -> action[B]`, below the root.
-      decide: `(key, view, spent, noise) -> (action[B], action_weights[B, A])`.
+      improve: `(view) -> (weights[B, A], logits[B, A])`, the improved policy and its logits.
+      choose: `(key, logits, leaders bool[B, A], noise) -> action[B]`; `leaders` have the most
+        visits of this search.
       max_depth: edges below which nothing is expanded.
       early_stop: stop once the leader of every row can not be caught.
       leader_share: stop once a root action of every row has this share of the simulations.
+      prove: carry won and lost nodes up exactly.
     """
 
     num_simulations: int
     prepare: Callable[..., Any]
     select_root: Callable[..., Array]
     select: Callable[..., Array]
-    decide: Callable[..., Any]
+    improve: Callable[..., Any]
+    choose: Callable[..., Array]
     max_depth: int
     early_stop: bool = False
     leader_share: float | None = None
+    prove: bool = False
 
 
 @jax.tree_util.register_dataclass
@@ -86,16 +91,29 @@ def start(
     key: Array,
     root: Root,
     invalid_actions: Array | None = None,
+    *,
+    share: int = 1,
 ) -> Search:
-    """A search with no simulation run; consumes `key`."""
-    if invalid_actions is not None:
-        invalid_actions = jnp.asarray(invalid_actions).astype(bool)
-    key, last_key, logits, noise = policy.prepare(key, root, invalid_actions)
-    root = dataclasses.replace(root, prior_logits=logits)
-    invalid = jnp.zeros(logits.shape, bool) if invalid_actions is None else invalid_actions
-    tree = trees.plant(root, policy.num_simulations + 1, invalid)
-    zeros = jnp.zeros(logits.shape, jnp.int32)
-    return Search(tree, key, last_key, noise, zeros, jnp.int32(0))
+    """A search with no simulation run; consumes `key`.
+
+    `share` consecutive rows are worlds of one decision: they get the prior, the legal actions
+    and the noise of the first.
+    """
+
+    def spread(leaf):
+        return leaf if share == 1 else jnp.repeat(leaf, share, axis=0)
+
+    first = root if share == 1 else jax.tree.map(lambda leaf: leaf[::share], root)
+    invalid = invalid_actions
+    if invalid is not None:
+        invalid = jnp.asarray(invalid)[::share].astype(bool)
+    key, last_key, logits, noise = policy.prepare(key, first, invalid)
+    if invalid is None:
+        invalid = jnp.zeros(logits.shape, bool)
+    root = dataclasses.replace(root, prior_logits=spread(logits))
+    tree = trees.plant(root, policy.num_simulations + 1, spread(invalid))
+    before = jnp.zeros(root.prior_logits.shape, jnp.int32)
+    return Search(tree, key, last_key, spread(noise), before, jnp.int32(0))
 
 
 def advance(
@@ -127,18 +145,31 @@ def advance(
     return jax.lax.while_loop(going, body, search)
 
 
-def finish(policy: Policy, search: Search) -> PolicyOutput:
-    """The decision after the simulations run so far."""
-    tree = search.tree
-    visits = tree.root_visits
+def finish(policy: Policy, search: Search, *, share: int = 1) -> PolicyOutput:
+    """The decision after the simulations run so far.
+
+    With `share` > 1 the output has a row per decision, averaged over its worlds; `tree` keeps
+    all rows.
+    """
+    tree, noise = search.tree, search.noise
+    visits, value, q = tree.root_visits, tree.value[:, trees.ROOT], tree.root_q
     spent = visits - search.before
-    action, weights = policy.decide(search.last_key, _root_view(tree), spent, search.noise)
+    leaders = spent == spent.max(-1, keepdims=True)
+    weights, logits = policy.improve(_root_view(tree))
+    if share > 1:
+        worlds = lambda leaf: leaf.reshape(-1, share, *leaf.shape[1:])  # noqa: E731
+        trust = worlds(visits) / jnp.maximum(worlds(visits).sum(1, keepdims=True), 1)
+        seen = worlds(visits).sum(1) > 0
+        q = jnp.where(seen, (worlds(q) * trust).sum(1), worlds(q).mean(1))
+        weights, value = worlds(weights).mean(1), worlds(value).mean(1)
+        visits, leaders = worlds(visits).mean(1), worlds(leaders).any(1)
+        logits, noise = _log(weights), noise[::share]
     return PolicyOutput(
-        action=action,
+        action=policy.choose(search.last_key, logits, leaders, noise),
         action_weights=weights,
-        value=tree.value[:, trees.ROOT],
+        value=value,
         visits=visits.astype(jnp.float32),
-        q=tree.root_q,
+        q=q,
         tree=tree,
     )
 
@@ -203,19 +234,29 @@ def gumbel(
 
         return jax.vmap(one)(keys, view)
 
-    def decide(key, view, spent, noise):
-        del key
-        invalid, logits = view.root_invalid_actions, view.children_prior_logits[:, 0]
+    def improve(view):
+        logits = view.children_prior_logits[:, 0]
         completed = jax.vmap(lambda view: qtransform(view, _FIRST))(view)
-        score = jnp.maximum(-1e9, noise + (logits - logits.max(-1, keepdims=True)) + completed)
-        finalist = (spent == spent.max(-1, keepdims=True)) & ~invalid
-        action = jnp.argmax(jnp.where(finalist, score, -jnp.inf), -1).astype(jnp.int32)
-        return action, jax.nn.softmax(_mask(logits + completed, invalid))
+        logits = logits - logits.max(-1, keepdims=True) + completed
+        logits = _mask(logits, view.root_invalid_actions)
+        return jax.nn.softmax(logits), logits
+
+    def choose(key, logits, leaders, noise):
+        del key
+        legal = logits > _LOWEST
+        score = jnp.maximum(-1e9, noise + logits)
+        return _argmax(jnp.where(leaders & legal, score, -jnp.inf))
 
     return Policy(
-        num_simulations, prepare, select_root, select, decide, max_depth or num_simulations,
+        num_simulations=num_simulations,
+        prepare=prepare,
+        select_root=select_root,
+        select=select,
+        improve=improve,
+        choose=choose,
+        max_depth=max_depth or num_simulations,
         **stopping,
-    )  # fmt: skip
+    )
 
 
 def puct(
@@ -259,21 +300,28 @@ def puct(
         del spent, noise
         return at(0)(keys, view)
 
-    def decide(key, view, spent, noise):
-        del spent, noise
+    def improve(view):
         visits = view.children_visits[:, 0].astype(jnp.float32)
         total = visits.sum(-1, keepdims=True)
-        weights = visits / jnp.maximum(total, 1)
-        weights = jnp.where(total > 0, weights, 1 / visits.shape[-1])
-        logits = _log(weights)
+        weights = jnp.where(total > 0, visits / jnp.maximum(total, 1), 1 / visits.shape[-1])
+        return weights, _log(weights)
+
+    def choose(key, logits, leaders, noise):
+        del leaders, noise
         logits = logits - logits.max(-1, keepdims=True)
         logits = logits / jnp.maximum(np.finfo(np.float32).tiny, temperature)
-        return jax.random.categorical(key, logits).astype(jnp.int32), weights
+        return jax.random.categorical(key, logits).astype(jnp.int32)
 
     return Policy(
-        num_simulations, prepare, select_root, at(1), decide, max_depth or num_simulations,
+        num_simulations=num_simulations,
+        prepare=prepare,
+        select_root=select_root,
+        select=at(1),
+        improve=improve,
+        choose=choose,
+        max_depth=max_depth or num_simulations,
         **stopping,
-    )  # fmt: skip
+    )
 
 
 def gumbel_policy(
@@ -333,6 +381,10 @@ def _mask(logits: Array, invalid: Array | None) -> Array:
         return logits
     shifted = logits - logits.max(-1, keepdims=True)
     return jnp.where(invalid, _LOWEST, shifted)
+
+
+def _argmax(score: Array) -> Array:
+    return jnp.argmax(score, axis=-1).astype(jnp.int32)
 
 
 def _log(probs: Array) -> Array:
