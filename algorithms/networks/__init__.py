@@ -1,0 +1,23 @@
+"""Networks behind two functions; see `algorithms.networks.model`."""
+
+from algorithms.networks.model import (
+    Evaluate,
+    Model,
+    NetworkConfig,
+    Outputs,
+    build,
+    evaluator,
+    masked,
+    observe,
+)
+
+__all__ = [
+    "Evaluate",
+    "Model",
+    "NetworkConfig",
+    "Outputs",
+    "build",
+    "evaluator",
+    "masked",
+    "observe",
+]

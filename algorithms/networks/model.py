@@ -1,0 +1,180 @@
+"""The seam between networks and everything else: `init(key) -> params`, `apply`.
+
+`params` is a plain nested dict of arrays. Flax stays behind this module: networks are NNX
+modules that hold nothing but `nnx.Param`, split and merged under plain jax transforms.
+
+    model = build(game, NetworkConfig())
+    params = model.init(jax.random.key(0))
+    outputs = model.apply(params, observation)          # every leaf [B, ...]
+
+Letters: B batch, A actions, T teams.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from algorithms import frames
+from algorithms.networks.conv import Trunk
+from algorithms.networks.heads import PerAction, Vector
+from jaxgames.core import Array, Game, State
+
+Params = Any
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+    """Sizes of the network.
+
+    Attributes:
+      channels: width of the board trunk.
+      blocks: residual blocks, one 3x3 convolution each, after a 3x3 stem.
+      hidden: width of the vector path (features, pooled board, value).
+      board_scale: what int8 planes are multiplied by.
+    """
+
+    channels: int = 32
+    blocks: int = 2
+    hidden: int = 64
+    board_scale: float = 0.5
+
+    def __post_init__(self):
+        for name, low, high in (("channels", 1, 1024), ("blocks", 0, 64), ("hidden", 1, 4096)):
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name}: {low} to {high}, got {getattr(self, name)}")
+        if not 0.0 < self.board_scale < 1000.0:
+            raise ValueError(f"board_scale: above 0, below 1000, got {self.board_scale}")
+
+
+class Outputs(NamedTuple):
+    """What a network says of a batch of observations.
+
+    Attributes:
+      logits: float32[B, A], not masked.
+      value: float32[B, T], expected outcome, mover first; sums to `game.reward_sum` if that
+        is constant. Outcomes lie in [-1, 1].
+      q: float32[B, A, T], the same after each action, mover (of now) first.
+    """
+
+    logits: Array
+    value: Array
+    q: Array
+
+
+class Network(nnx.Module):
+    """Trunk with policy, value and Q heads; Q is the value plus what the action adds."""
+
+    def __init__(
+        self, game: Game, config: NetworkConfig, planes: int, features: int, *, rngs: nnx.Rngs
+    ):
+        c = config
+        self.scale, self.total = c.board_scale, game.reward_sum
+        self.trunk = Trunk(planes, features, c.channels, c.blocks, c.hidden, rngs=rngs)
+        self.policy = PerAction(game, c.channels, c.hidden, 1, rngs=rngs)
+        self.value = Vector(c.hidden, (game.num_teams,), rngs=rngs)
+        self.gain = PerAction(game, c.channels, c.hidden, game.num_teams, rngs=rngs)
+
+    def __call__(self, observation: dict[str, Array]) -> Outputs:
+        board = observation["board"].astype(jnp.float32) * self.scale
+        x, vector = self.trunk(board, observation["features"])
+        value = self.value(vector)
+        q = value[:, None] + self.gain(x, vector)
+        return Outputs(
+            self.policy(x, vector)[..., 0], outcome(value, self.total), outcome(q, self.total)
+        )
+
+
+def outcome(raw: Array, total: float | None) -> Array:
+    """Raw scores [..., T] as outcomes in about [-1, 1] that sum to `total` (None: free)."""
+    if total is None:
+        return jnp.tanh(raw)
+    bounded = jnp.tanh(raw - raw.mean(-1, keepdims=True))
+    return bounded - bounded.mean(-1, keepdims=True) + total / raw.shape[-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A network's two functions; hashable, equal for equal game and sizes."""
+
+    game: Game
+    config: NetworkConfig
+
+    def init(self, key: Array) -> Params:
+        """Fresh weights, a plain nested dict of float32 arrays; consumes `key`."""
+        return nnx.to_pure_dict(nnx.split(self._network(key), nnx.Param)[1])
+
+    def apply(self, params: Params, observation: dict[str, Array]) -> Outputs:
+        """Outputs for a batch of observations, every leaf [B, ...]."""
+        return nnx.merge(_graph(self), params)(observation)
+
+    def num_params(self) -> int:
+        """How many numbers the weights hold."""
+        shapes = jax.eval_shape(self.init, jax.random.key(0))
+        return sum(leaf.size for leaf in jax.tree.leaves(shapes))
+
+    def _network(self, key: Array) -> Network:
+        spec = observation_spec(self.game)
+        planes, features = spec["board"].shape[-1], spec["features"].shape[-1]
+        return Network(self.game, self.config, planes, features, rngs=nnx.Rngs(key))
+
+
+@functools.cache
+def _graph(model: Model) -> nnx.GraphDef:
+    abstract = nnx.eval_shape(lambda: model._network(jax.random.key(0)))
+    return nnx.split(abstract, nnx.Param)[0]
+
+
+@functools.cache
+def observation_spec(game: Game) -> dict[str, jax.ShapeDtypeStruct]:
+    """Shapes and dtypes of `game.observe`."""
+    return jax.eval_shape(lambda key: game.observe(game.init(key), jnp.int32(0)), jax.random.key(0))
+
+
+def build(game: Game, config: NetworkConfig | None = None) -> Model:
+    """The network of `game`."""
+    return Model(game, config or NetworkConfig())
+
+
+#: `(params, states[B]) -> (prior logits float32[B, A], value float32[B, T] absolute)`
+Evaluate = Callable[[Params, State], tuple[Array, Array]]
+
+
+def observe(game: Game, states: State) -> dict[str, Array]:
+    """What the seats to move see in `states` [B]."""
+    return jax.vmap(game.observe)(states, states.current_player)
+
+
+def evaluator(game: Game, model: Model, head: str = "policy", temperature: float = 0.1) -> Evaluate:
+    """The bridge from a network to the search.
+
+    Args:
+      head: "policy": the policy's logits and the value head. "q": the mover's Q divided by
+        `temperature` as logits, and the whole Q vector of the best legal action as value.
+    """
+    if head not in ("policy", "q"):
+        raise ValueError(f"head: policy or q, got {head!r}")
+    if not temperature > 0.0:
+        raise ValueError(f"temperature: above 0, got {temperature}")
+
+    def evaluate(params, states):
+        outputs = model.apply(params, observe(game, states))
+        team = frames.mover_team(game, states)
+        if head == "policy":
+            return outputs.logits, frames.to_absolute(outputs.value, team)
+        best = jnp.argmax(masked(outputs.q[..., 0], states.legal_action_mask), axis=-1)
+        value = jnp.take_along_axis(outputs.q, best[:, None, None], axis=1)[:, 0]
+        return outputs.q[..., 0] / temperature, frames.to_absolute(value, team)
+
+    return evaluate
+
+
+def masked(values: Array, legal: Array) -> Array:
+    """`values` with -1e9 where `legal` is false; finite, so that a softmax never is NaN."""
+    return jnp.where(legal, values, jnp.float32(-1e9))
