@@ -1,0 +1,225 @@
+"""Games in a table equal games played one by one; pairs are fair."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from algorithms import agents, arena, ratings
+from jaxgames import core
+
+MNK = core.make("mnk")
+THREE = core.make("mnk", players=3)
+RANDOM = agents.from_spec("random", MNK)
+
+
+def _first(params, key, states, player):
+    """The lowest legal action: a second, deterministic agent."""
+    del params, key, player
+    return jnp.argmax(states.legal_action_mask, axis=1).astype(jnp.int32)
+
+
+def _weighted(params, key, states, player):
+    """Picks by the weights `params` float32[A]."""
+    del key, player
+    return jnp.argmax(jnp.where(states.legal_action_mask, params, -jnp.inf), axis=1)
+
+
+def _illegal(params, key, states, player):
+    del params, key, states
+    return jnp.full(player.shape, -1, jnp.int32)
+
+
+FIRST = agents.Seat(agents.Agent("first", _first))
+WEIGHTED = agents.Agent("weighted", _weighted)
+ILLEGAL = agents.Seat(agents.Agent("illegal", _illegal))
+
+
+def _keys(games, seed=0):
+    deal, play = jax.random.split(jax.random.key(seed))
+    return jax.random.split(deal, games), jax.random.split(play, games)
+
+
+def _equal(a, b):
+    for x, y in zip(arena._fields(a), arena._fields(b), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """40 games of random against first, in both orders."""
+    assignment = np.arange(40)[:, None] % 2 ^ np.array([0, 1])
+    return assignment, arena.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(40))
+
+
+def test_results_do_not_depend_on_capacity(mixed):
+    assignment, results = mixed
+    for capacity in (7, 64):
+        again = arena.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(40), capacity)
+        _equal(results, again)
+
+
+def test_results_do_not_depend_on_order(mixed):
+    assignment, results = mixed
+    order = np.random.default_rng(0).permutation(40)
+    deal, play = _keys(40)
+    again = arena.play_games(
+        MNK, (RANDOM, FIRST), assignment[order], deal[order], play[order], capacity=16
+    )
+    _equal(arena.Results(*(x[order] for x in arena._fields(results))), again)
+
+
+def test_table_equals_one_game_at_a_time(mixed):
+    assignment, results = mixed
+    deal_keys, play_keys = _keys(40)
+    step = jax.jit(MNK.step)
+    for g in range(6):
+        deal, chance = jax.random.split(deal_keys[g])
+        state, returns, steps = MNK.init(deal), np.zeros(2), 0
+        while not bool(state.done):
+            agent = (RANDOM, FIRST)[assignment[g, int(state.current_player)]].agent
+            key = jax.random.fold_in(play_keys[g], steps)[None]
+            batch = jax.tree.map(lambda x: x[None], state)
+            action = agent.act(None, key, batch, batch.current_player)[0]
+            state = step(state, action, jax.random.fold_in(chance, steps))
+            returns, steps = returns + np.asarray(state.rewards), steps + 1
+        np.testing.assert_array_equal(results.returns[g], returns)
+        assert results.steps[g] == steps
+
+
+def test_an_agent_never_acts_on_rows_of_another():
+    """`first` against an agent that forfeits at once: whoever holds it loses, in one step."""
+    assignment = np.array([[0, 1], [1, 0]] * 5)
+    results = arena.play_games(MNK, (FIRST, ILLEGAL), assignment, *_keys(10), capacity=3)
+    assert results.illegal.all()
+    np.testing.assert_array_equal(results.steps, [2, 1] * 5)
+    np.testing.assert_array_equal(results.returns, [[1, -1], [-1, 1]] * 5)
+
+
+def test_new_weights_need_no_new_trace():
+    low, high = jnp.arange(9.0), -jnp.arange(9.0)
+    before = arena._advance._cache_size()
+    scores = []
+    for weights in (low, high, low):
+        seats = (agents.Seat(WEIGHTED, weights), FIRST)
+        results = arena.play_games(MNK, seats, np.array([[0, 1]] * 3), *_keys(3), capacity=3)
+        scores.append(results.returns.tolist())
+    assert arena._advance._cache_size() == before + 1
+    assert scores[0] == scores[2]
+
+
+def test_progress_reaches_the_end():
+    seen = []
+    arena.play_games(
+        MNK,
+        (RANDOM,),
+        np.zeros((40, 2), int),
+        *_keys(40),
+        capacity=40,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == (40, 40)
+
+
+@pytest.mark.parametrize("assignment", [np.zeros((3, 3)), np.full((3, 2), 2), np.zeros((0, 2))])
+def test_bad_assignments_are_refused(assignment):
+    with pytest.raises(ValueError, match="^assignment:"):
+        arena.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(3))
+
+
+# ---- paired evaluation ----
+
+
+def test_seatings_give_every_team_equally():
+    np.testing.assert_array_equal(arena.seatings(2), [[0, 1], [1, 0]])
+    three = arena.seatings(3)
+    assert three[:3].tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert three[3:].tolist() == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    for teams in (2, 3, 4):
+        np.testing.assert_array_equal(arena.seatings(teams).mean(axis=0), np.full(teams, 0.5))
+    with pytest.raises(ValueError, match="two teams"):
+        arena.seatings(1)
+
+
+def test_first_place_shares_ties():
+    returns = [[1, -1, 1, -1], [0, 0, 0, 0], [-0.5, 0.2, -0.5, 0.2]]
+    np.testing.assert_allclose(
+        arena.first_place(np.array(returns, np.float32), (0, 1, 0, 1)), [[1, 0], [0.5, 0.5], [0, 1]]
+    )
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    return arena.evaluate_paired(MNK, FIRST, RANDOM, 200, seed=5)
+
+
+def test_evaluation_adds_up(evaluation):
+    e, report = evaluation, evaluation.to_json()
+    json.dumps(report, allow_nan=False)
+    assert (e.groups, e.games) == (200, 400)
+    assert report["illegal"] == 0
+    rows = e.rows()
+    assert len(rows) == 400
+    assert np.mean([row["score"] for row in rows]) == pytest.approx(e.winrate.mean)
+    for row in rows:
+        ours = row["seats"].index("first")
+        want = (row["returns"][ours] - row["returns"][1 - ours]) / 4 + 0.5
+        assert row["score"] == want
+    # A against B from both sides is all there is: their shares of every team sum up.
+    first, second = report["teams"]
+    assert first["a"]["mean"] + second["b"]["mean"] == pytest.approx(1)
+    assert (first["a"]["mean"] + second["a"]["mean"]) / 2 == pytest.approx(e.winrate.mean)
+
+
+def test_swapped_agents_swap_the_score(evaluation):
+    """B against A is the mirror image, up to the chance of 400 games."""
+    mirror = arena.evaluate_paired(MNK, RANDOM, FIRST, 200, seed=5)
+    assert evaluation.winrate.low > 0.5 > mirror.winrate.high
+    assert mirror.winrate.low < 1 - evaluation.winrate.mean < mirror.winrate.high
+
+
+def test_more_pairs_prolong_a_shorter_run(evaluation):
+    short = arena.evaluate_paired(MNK, FIRST, RANDOM, 20, seed=5)
+    assert short.rows() == evaluation.rows()[:40]
+
+
+def test_rounds_do_not_change_results(evaluation, monkeypatch):
+    monkeypatch.setattr(arena, "MAX_GAMES", 120)  # rounds of 60, 60, 60 and 20 pairs
+    again = arena.evaluate_paired(MNK, FIRST, RANDOM, 200, seed=5)
+    assert again.rows() == evaluation.rows()
+
+
+def test_equal_agents_score_one_half():
+    e = arena.evaluate_paired(MNK, RANDOM, RANDOM, 500, seed=1)
+    assert e.winrate.low < 0.5 < e.winrate.high
+    assert e.winrate_groups.low < 0.5 < e.winrate_groups.high
+
+
+def test_three_teams_report_both_lineups():
+    seat = agents.from_spec("random", THREE)
+    e = arena.evaluate_paired(THREE, agents.Seat(FIRST.agent), seat, 40, seed=2)
+    one, two = e.by_lineup()
+    assert (one["teams"], one["games"], one["even"]) == (1, 120, pytest.approx(1 / 3))
+    assert (two["teams"], two["games"], two["even"]) == (2, 120, pytest.approx(2 / 3))
+    assert (one["mean"] + two["mean"]) / 2 == pytest.approx(e.winrate.mean)
+    assert e.places.shape == (40, 6, 3)
+
+
+def test_sprt_stops_early_and_says_so():
+    config = ratings.SprtConfig(enabled=True, look=20)
+    e = arena.evaluate_paired(MNK, FIRST, ILLEGAL, 2000, seed=0, sprt=config)
+    assert e.sprt["verdict"] == "accept"
+    assert e.groups < 200
+    json.dumps(e.to_json(), allow_nan=False)
+    e = arena.evaluate_paired(MNK, RANDOM, RANDOM, 40, seed=0, sprt=config)
+    assert e.sprt["verdict"] == "undecided"
+    assert e.groups == 40
+
+
+@pytest.mark.parametrize("field", ["pairs", "capacity", "bootstrap"])
+def test_eval_config_checks_its_ranges(field):
+    with pytest.raises(ValueError, match=f"^{field}:"):
+        arena.EvalConfig(**{field: -1})
