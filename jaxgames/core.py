@@ -29,6 +29,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import difflib
+import functools
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -141,7 +142,10 @@ class Game(abc.ABC):
 
     @property
     def reward_sum(self) -> float | None:
-        """What one reward per team sums to at the end of a game; None: not constant."""
+        """What a whole game's rewards, one per team, sum to; None: not constant.
+
+        A forfeit at the first move sums to the same.
+        """
         return 0.0
 
     @property
@@ -187,10 +191,17 @@ class Game(abc.ABC):
 
     def step(self, state: State, action: Array, key: Array) -> State:
         """The position after `action` (int32[]) with chance drawn from `key`."""
+        return self._guard(state, action, lambda s, a: self._step(s, a, key))
+
+    def _guard(self, state: State, action: Array, move: Callable[[State, Array], State]) -> State:
+        """`move(state, action)` under the rules all games share: a finished state stays, an
+        illegal action forfeits. `step_with_chance` of a game with chance goes through here too.
+        """
         done = state.done
-        in_range = (action >= 0) & (action < self.num_actions)
-        legal = in_range & state.legal_action_mask[jnp.clip(action, 0, self.num_actions - 1)]
-        nxt = self._step(state, jnp.where(legal, action, 0), key)
+        # A comparison with every action: under vmap a gather costs twice as much, and this
+        # one also refuses ids outside the head.
+        legal = jnp.any(state.legal_action_mask & (jnp.arange(self.num_actions) == action))
+        nxt = move(state, jnp.where(legal, action, 0))
         keep = done | ~legal
         nxt = jax.tree.map(lambda old, new: jnp.where(keep, old, new), state, nxt)
         forfeit = ~done & ~legal
@@ -233,7 +244,7 @@ class Game(abc.ABC):
 
     @abc.abstractmethod
     def action_to_text(self, state: State, action: int) -> str:
-        """Short notation of an action, unique within the action head."""
+        """Short notation of an action, unique within the action head, on one line, no tab."""
 
     @abc.abstractmethod
     def action_from_text(self, state: State, text: str) -> int:
@@ -256,19 +267,28 @@ class Game(abc.ABC):
         return None if bool(state.legal_action_mask[int(action)]) else "the rules forbid it here"
 
     def chance_to_text(self, before: State, action: int, after: State) -> str | None:
-        """What chance decided in the step from `before` to `after`; None if nothing."""
+        """What chance decided in the step from `before` to `after`; None if nothing.
+
+        One line, no tab. Records keep it, so that they replay without the random numbers.
+        """
         return None
 
     def step_with_chance(self, state: State, action: int, chance: str | None) -> State:
-        """`step` with chance read from `chance_to_text`'s text instead of a key."""
-        return self.step(state, jnp.int32(action), jax.random.key(0))
+        """`step` with chance read from `chance_to_text`'s text instead of a key.
+
+        Raises ValueError for a text that chance can not have produced here. A game whose
+        `step` uses its key overrides this and `chance_to_text`.
+        """
+        if chance is not None:
+            raise ValueError(f"{self.id} has no chance in its moves, got {chance!r}")
+        return jit_step(self)(state, np.int32(action), jax.random.key(0))
 
     @abc.abstractmethod
     def draw(self, state: State, viewer: int | None = None) -> str:
         """An SVG picture; `viewer` hides what that seat may not see, None shows all."""
 
     def draw_text(self, state: State, viewer: int | None = None) -> str:
-        """A picture for a terminal."""
+        """A picture for a terminal; with hidden information, override it to heed `viewer`."""
         return self.to_text(state)
 
 
@@ -278,10 +298,44 @@ def random_bot(state: State, key: Array) -> Array:
 
 
 def choose_uniform(mask: Array, u: Array) -> Array:
-    """The legal action number floor(u * count) of `mask` bool[A]; int32[]. u in [0, 1)."""
-    below = jnp.cumsum(mask.astype(jnp.int32))
-    k = jnp.minimum((u * below[-1]).astype(jnp.int32), below[-1] - 1)
-    return jnp.sum(below <= k).astype(jnp.int32)
+    """The legal action number floor(u * count) of `mask` bool[A]; int32[]. u in [0, 1).
+
+    Exact integer arithmetic on the 24 bits of a float32: the last action is never passed,
+    and with the 2**23 values of `jax.random.uniform` two actions' chances differ by at most
+    2**-23. The count is found over words of 32 actions, then the bit inside one word, which
+    under vmap is an order of magnitude faster than a running sum over the head.
+    At most 2**19 actions; an empty mask gives no meaningful action.
+    """
+    words = -(-mask.shape[0] // 32)
+    bits = jnp.pad(mask, (0, words * 32 - mask.shape[0])).reshape(words, 32).astype(jnp.uint32)
+    word = jnp.sum(bits << np.arange(32, dtype=np.uint32), axis=1, dtype=jnp.uint32)
+    per_word = _popcount(word)
+    through = jnp.cumsum(per_word)
+    count = through[-1]
+
+    n = jnp.minimum(u * 2.0**24, 2.0**24 - 1).astype(jnp.int32)
+    rank = ((n >> 12) * count + (((n & 4095) * count) >> 12)) >> 12  # floor(n * count / 2**24)
+
+    index = jnp.sum(through <= rank).astype(jnp.int32)
+    rank = rank - (through[index] - per_word[index])
+    rest, offset = word[index], jnp.int32(0)
+    for width in (16, 8, 4, 2, 1):
+        low = rest & np.uint32((1 << width) - 1)
+        skip = rank >= _popcount(low)
+        rank = jnp.where(skip, rank - _popcount(low), rank)
+        rest = jnp.where(skip, rest >> width, low)
+        offset = jnp.where(skip, offset + width, offset)
+    return index * 32 + offset
+
+
+def _popcount(words: Array) -> Array:
+    return jax.lax.population_count(words).astype(jnp.int32)
+
+
+@functools.lru_cache(maxsize=64)
+def jit_step(game: Game) -> Callable[[State, Array, Array], State]:
+    """`game.step`, jitted once per game; for code on the host."""
+    return jax.jit(game.step)
 
 
 # ---- registry ----
