@@ -10,13 +10,27 @@ Letters: B batch, A actions, T teams.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import pathlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from algorithms import bundle
+from algorithms.networks.model import Model, NetworkConfig, build, evaluator, masked
+from algorithms.search.config import SearchConfig
+from algorithms.search.worlds import search_worlds
 from jaxgames.core import Array, Game, State, nearest
+
+#: Bundles that come with the package: BUNDLES / game id / name.
+BUNDLES = pathlib.Path(__file__).resolve().parent / "bundles"
+#: Rows times worlds that a search likes to hold at once.
+SEARCH_ROWS = 512
+#: The search of play and evaluation: no noise, the best move it knows.
+PLAY_SEARCH = SearchConfig(
+    num_simulations=32, num_worlds=4, gumbel_scale=0.0, dirichlet_fraction=0.0, temperature=0.0
+)
 
 #: (params, key[] or key[B], states[B], player int32[B]) -> int32[B]
 Act = Callable[[Any, Array, State, Array], Array]
@@ -70,10 +84,11 @@ class Agent:
 
 @dataclasses.dataclass(frozen=True)
 class Seat:
-    """An agent with its weights (None for bots)."""
+    """An agent with its weights (None for bots) and where they come from (JSON values)."""
 
     agent: Agent
     params: Any = None
+    meta: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def row_keys(key: Array, rows: int) -> Array:
@@ -100,11 +115,263 @@ def bot_agent(game: Game, name: str) -> Agent:
     return Agent(name, act)
 
 
+def network_agent(
+    game: Game,
+    model: Model,
+    temperature: float = 0.0,
+    head: str = "policy",
+    name: str = "network",
+) -> Agent:
+    """A network without a search.
+
+    Args:
+      temperature: 0 takes the best legal action, more draws from softmax(logits / temperature).
+      head: "policy" or "q" (the Q of the team to move takes the place of the logits).
+    """
+    if not temperature >= 0:
+        raise AgentError("temp", f"at least 0, got {temperature}")
+    # At temperature 1 the evaluator's logits of the Q head are the values themselves.
+    evaluate = evaluator(game, model, head=head, temperature=1.0)
+
+    def distribution(params, states):
+        logits, value = evaluate(params, states)
+        logits = masked(logits, states.legal_action_mask)
+        return logits, logits / (temperature or 1.0), value
+
+    def choose(key, logits):
+        if temperature == 0:
+            return jnp.argmax(logits, axis=1).astype(jnp.int32)
+        keys = row_keys(key, logits.shape[0])
+        return jax.vmap(jax.random.categorical)(keys, logits).astype(jnp.int32)
+
+    def act(params, key, states, player):
+        del player
+        return choose(key, distribution(params, states)[1])
+
+    def analyse(params, key, states, player):
+        del player
+        logits, scaled, value = distribution(params, states)
+        action = choose(key, scaled)
+        weights = jax.nn.softmax(scaled)
+        if temperature == 0:
+            weights = jax.nn.one_hot(action, game.num_actions)
+        unknown = jnp.full(logits.shape, jnp.nan, jnp.float32)
+        q = jnp.where(states.legal_action_mask, logits, jnp.nan) if head == "q" else unknown
+        return Analysis(action, weights, value, jax.nn.softmax(logits), jnp.zeros_like(q), q)
+
+    return Agent(name, act, analyse)
+
+
+def q_agent(game: Game, model: Model, name: str = "q") -> Agent:
+    """Takes the legal action of the highest Q for the team to move."""
+    return network_agent(game, model, head="q", name=name)
+
+
+def search_agent(
+    game: Game,
+    model: Model,
+    config: SearchConfig = PLAY_SEARCH,
+    head: str = "policy",
+    name: str = "search",
+) -> Agent:
+    """A search over worlds that the seat to move can not tell apart.
+
+    The true hidden cards never enter: the search starts from `game.resample`.
+
+    Args:
+      head: "policy" for policy prior and value head, "q" for Q as prior and value.
+    """
+    evaluate, policy = evaluator(game, model, head=head), config.build()
+
+    def search(params, key, states, player):
+        return search_worlds(
+            game,
+            evaluate,
+            params,
+            batch_key(key),
+            states,
+            player,
+            num_worlds=config.num_worlds,
+            policy=policy,
+        )
+
+    def act(params, key, states, player):
+        return search(params, key, states, player).action.astype(jnp.int32)
+
+    def analyse(params, key, states, player):
+        out = search(params, key, states, player)
+        logits, _ = evaluate(params, states)
+        return Analysis(
+            action=out.action.astype(jnp.int32),
+            weights=out.action_weights,
+            value=out.value,
+            prior=jax.nn.softmax(masked(logits, states.legal_action_mask)),
+            visits=out.visits,
+            q=jnp.where(out.visits > 0, out.q, jnp.nan),
+        )
+
+    return Agent(name, act, analyse, capacity=max(SEARCH_ROWS // config.num_worlds, 8))
+
+
+def mcts_dqn_agent(
+    game: Game, model: Model, config: SearchConfig = PLAY_SEARCH, name: str = "mcts_dqn"
+) -> Agent:
+    """The network's Q proposes and judges, the search refines."""
+    return search_agent(game, model, config, head="q", name=name)
+
+
+# ---- names ----
+
+_SEARCH_OPTIONS = {
+    "sims": ("num_simulations", int),
+    "worlds": ("num_worlds", int),
+    "policy": ("policy", str),
+    "considered": ("max_num_considered_actions", int),
+    "scale": ("gumbel_scale", float),
+}
+_OPTIONS = {
+    "net": "the network alone",
+    "search": "the network with a search",
+    "temp": "0 the best move, more is looser (with net)",
+    "head": "policy or q",
+    **{name: field for name, (field, _) in _SEARCH_OPTIONS.items()},
+}
+
+
+def packaged(game: Game) -> tuple[str, ...]:
+    """Names of the bundles that come with the package and fit `game`."""
+    names = []
+    for path in sorted((BUNDLES / game.id).glob("*/")):
+        try:
+            bundle.check_game(bundle.read_meta(path), game)
+        except bundle.BundleError:
+            continue
+        names.append(path.name)
+    return tuple(names)
+
+
+def default_spec(game: Game) -> str:
+    """A packaged bundle that fits, else the game's strongest bot (the last of its list)."""
+    return (*packaged(game), None)[0] or list(game.bots)[-1]
+
+
 def from_spec(spec: str, game: Game) -> Seat:
-    """The agent that `spec` names: `NAME[:OPTION[=VALUE]]...`, NAME a bot of the game."""
-    name, *options = spec.split(":")
+    """The agent that `spec` names: `NAME[:OPTION[=VALUE]]...`
+
+    NAME is a bot of the game, a packaged bundle, or the path of a bundle or of a run folder
+    with one in `best/`. Options of bundles: `net` or `search`, `temp=` (net),
+    `sims= worlds= policy= considered= scale=` (search), `head=policy|q`. Without options a
+    bundle searches with 32 simulations in each of 4 worlds (1 if nothing is hidden).
+
+    Raises:
+      AgentError: no such agent or option; `field` is "agent" or the option.
+      BundleError: a bundle that is broken or made for another game.
+    """
+    name, *texts = spec.split(":")
     if name in game.bots:
-        if options:
+        if texts:
             raise AgentError("agent", f"{spec!r}: the bot {name} takes no options")
         return Seat(bot_agent(game, name))
-    raise AgentError("agent", f"unknown name {name!r}{nearest(name, game.bots)}")
+    path = _bundle_path(name, game)
+    options = _parse_options(spec, texts)
+    meta = bundle.read_meta(path)
+    bundle.check_game(meta, game)
+    model = build(game, _network_config(meta["network"]))
+    expected = jax.eval_shape(model.init, jax.random.key(0))
+    params = jax.tree.map(jnp.asarray, bundle.load(path, expected, game).params)
+    origin = {k: meta[k] for k in ("agent", "step", "run", "sha256", "strength") if k in meta}
+    return Seat(_bundle_agent(name, options, meta["agent"], game, model), params, origin)
+
+
+def _bundle_path(name: str, game: Game) -> pathlib.Path:
+    shipped = BUNDLES / game.id / name
+    if name and "/" not in name and "\\" not in name and name[0] != "." and shipped.is_dir():
+        return shipped
+    path = pathlib.Path(name)
+    for candidate in (path, path / "best"):
+        if name and (candidate / bundle.META).is_file():
+            return candidate
+    if name and path.exists():
+        raise AgentError("agent", f"{name!r} holds no bundle ({bundle.META})")
+    known = (*game.bots, *packaged(game))
+    raise AgentError("agent", f"unknown name {name!r}{nearest(name, known)}; or give a path")
+
+
+def _parse_options(spec: str, texts: list[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if key not in _OPTIONS:
+            raise AgentError("agent", f"{spec!r}: no option {key!r}{nearest(key, _OPTIONS)}")
+        if key in options or bool(equals) == (key in ("net", "search")) or equals and not value:
+            form = key if key in ("net", "search") else f"{key}=VALUE"
+            raise AgentError(key, f"{spec!r}: write {form}, once")
+        options[key] = value
+    searching = {"search", *_SEARCH_OPTIONS} & options.keys()
+    if searching and {"net", "temp"} & options.keys():
+        raise AgentError(min(searching), f"{spec!r}: not together with net or temp")
+    if options.get("head", "q") not in ("policy", "q"):
+        raise AgentError("head", f"{spec!r}: policy or q")
+    return options
+
+
+def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, model: Model) -> Agent:
+    head = options.get("head", "q" if "dqn" in kind else "policy")
+    suffix = f":head={options['head']}" if "head" in options else ""
+    if {"net", "temp"} & options.keys():
+        temperature = _number("temp", options.get("temp", "0"), float)
+        shown = f":temp={temperature:g}" if temperature else ""
+        return network_agent(game, model, temperature, head, f"{name}:net{shown}{suffix}")
+    changes: dict[str, Any] = {} if hides_something(game) else {"num_worlds": 1}
+    for key, (field, kind_of) in _SEARCH_OPTIONS.items():
+        if key in options:
+            changes[field] = _number(key, options[key], kind_of)
+    try:
+        config = dataclasses.replace(PLAY_SEARCH, **changes)
+    except ValueError as error:
+        raise AgentError("agent", f"{name}: {error}") from None
+    shown = f":sims={config.num_simulations}:worlds={config.num_worlds}"
+    for key in ("policy", "considered", "scale"):
+        if key in options:
+            shown += f":{key}={options[key]}"
+    return search_agent(game, model, config, head, f"{name}{shown}{suffix}")
+
+
+def _number(field: str, text: str, kind: type) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        raise AgentError(field, f"not a number: {text!r}") from None
+    if kind is float and not -1e9 < value < 1e9:
+        raise AgentError(field, f"not finite: {text!r}")
+    return value
+
+
+def _network_config(fields: Mapping[str, Any]) -> NetworkConfig:
+    """The sizes that a bundle's metadata gives, checked."""
+    wanted = {f.name: type(f.default) for f in dataclasses.fields(NetworkConfig)}
+    for name in fields.keys() | wanted.keys():
+        if name not in wanted:
+            raise bundle.BundleError(f"network.{name}", "no such setting")
+        if name not in fields:
+            raise bundle.BundleError(f"network.{name}", "missing")
+        if wanted[name] is int and type(fields[name]) is not int:
+            raise bundle.BundleError(f"network.{name}", f"not a whole number: {fields[name]!r}")
+    try:
+        return NetworkConfig(**fields)
+    except (TypeError, ValueError) as error:
+        raise bundle.BundleError("network", str(error)) from None
+
+
+def hides_something(game: Game) -> bool:
+    """Whether `game.resample` changes anything; traced, not run."""
+    kept: list[bool] = []
+
+    def deal_again(key, player):
+        state = game.init(key)
+        again = game.resample(state, player, key)
+        kept.extend(a is b for a, b in zip(*map(jax.tree.leaves, (state, again)), strict=True))
+        return again
+
+    jax.eval_shape(deal_again, jax.random.key(0), jnp.int32(0))
+    return not all(kept)
