@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from array import array
 
 # ---- section 2: the board; section 3: cards ----
 
@@ -96,14 +97,18 @@ def largest_family(windows: list[int]) -> int:
     return max(with_first, largest_family(rest)) if len(rest) >= with_first else with_first
 
 
-def run_rule(own: int) -> tuple[int, int]:
-    """(sequences, locked chips) of one team's chips under lock_rule=run."""
+def full_windows(own: int, windows=WINDOWS) -> list[int]:
+    """Those of `windows` that one team's chips fill, corners being chips of every team."""
     own |= CORNERS
-    full = [w for w in WINDOWS if own & w == w]
-    locked = 0
-    for w in full:
-        locked |= w
-    return largest_family(full), locked & PLAYABLE
+    return [w for w in windows if own & w == w]
+
+
+def union(windows: list[int]) -> int:
+    """All chips on some windows."""
+    cells = 0
+    for w in windows:
+        cells |= w
+    return cells & PLAYABLE
 
 
 def name_fives(own: int, locked: int, cell: int) -> list[int]:
@@ -185,6 +190,30 @@ def options(preset: str, players: int, teams: int | None = None, **changes) -> O
     return dataclasses.replace(made, **changes)
 
 
+def fields(opts: Options) -> dict[str, int]:
+    """Parts of a `Twin.snapshot` and their lengths in bytes. Planes and the mask are bits,
+    lowest first; rewards are doubled; negative numbers are two's complement."""
+    return {
+        "legal_action_mask": (349 * (opts.draft or 1) + 7) // 8,
+        "chips": 13 * opts.teams,
+        "locked": 13,
+        "scores": opts.teams,
+        "hands": CARDS * opts.players,
+        "deck": CARDS,
+        "discards": CARDS,
+        "draft": CARDS,
+        "known": CARDS * opts.players,
+        "seat": 1,
+        "swaps": 1,
+        "passes": 1,
+        "reshuffles": 1,
+        "plies": 2,
+        "last_play": 2,
+        "rewards": opts.players,
+        "flags": 3,
+    }
+
+
 class RuleBreak(AssertionError):
     """The driver asks for something that the rules do not allow."""
 
@@ -200,7 +229,9 @@ class Twin:
     Attributes:
       chips: per team, the set of its cells.
       hands: per seat, counts. deck, discards, draft: counts.
-      known: per seat, counts of the cards of its hand that everybody knows of.
+      known: per seat, cards that everybody knows of (section 10). Draft: cards taken from
+        the draft and not played since. Otherwise: the hand at the last reshuffle, less every
+        card played since; below zero where other cards of that type were played.
     """
 
     def __init__(self, opts: Options, hands, draft=None):
@@ -220,8 +251,9 @@ class Twin:
             raise RuleBreak("draft size")
         self.discards = bytearray(CARDS)
         self.deck_size = sum(self.deck)
-        self.known = [bytearray(CARDS) for _ in range(opts.players)]
+        self.known = [array("b", bytes(CARDS)) for _ in range(opts.players)]
         self.locked = [0] * opts.teams
+        self.full = [[] for _ in range(opts.teams)]  # full windows, under lock_rule=run
         self.scores = [0] * opts.teams
         self.seat = 0
         self.swaps_used = 0
@@ -230,6 +262,7 @@ class Twin:
         self.terminated = self.truncated = self.illegal = False
         self.rewards = [0.0] * opts.players
         self.reshuffles = 0
+        self.last_play = -1  # of the head of 349; swaps are not plays
 
     # -- section 5 and 9: what may be done --
 
@@ -240,6 +273,32 @@ class Twin:
     @property
     def done(self) -> bool:
         return self.terminated or self.truncated
+
+    def snapshot(self) -> bytes:
+        """The whole position as bytes of `fields(opts)`."""
+        head = 349 * (self.opts.draft or 1)
+        mask = (1 << head) - 1 if self.done else self.actions()
+        locked = 0
+        for chips in self.locked:
+            locked |= chips
+        return b"".join(
+            (
+                mask.to_bytes((head + 7) // 8, "little"),
+                *(chips.to_bytes(13, "little") for chips in self.chips),
+                locked.to_bytes(13, "little"),
+                bytes(self.scores),
+                *self.hands,
+                self.deck,
+                self.discards,
+                self.draft,
+                *self.known,
+                bytes((self.seat, self.swaps_used, self.passes, self.reshuffles)),
+                self.plies.to_bytes(2, "little"),
+                self.last_play.to_bytes(2, "little", signed=True),
+                bytes(int(2 * r) & 255 for r in self.rewards),
+                bytes((self.terminated, self.truncated, self.illegal)),
+            )
+        )
 
     def base_actions(self) -> int:
         """The legal actions in the head of 349, as a set."""
@@ -333,6 +392,7 @@ class Twin:
         if self.opts.draft and self.swaps_used < self.opts.swaps_per_turn and self._holds_dead():
             self.swaps_used = self.opts.swaps_per_turn  # the trade is declined
             return
+        self.last_play = 348
         self.passes += 1
         if self.passes >= self.opts.players:
             self._finish(None)
@@ -355,6 +415,7 @@ class Twin:
         block, cell = divmod(action, 100)
         team, chip = self.team, 1 << cell
         self._discard((CARD_AT[cell], TWO_EYED, ONE_EYED)[block])
+        self.last_play = action
         self.passes = 0
         if block == 2:
             for t in range(self.opts.teams):
@@ -375,12 +436,16 @@ class Twin:
     def _score(self, team: int, cell: int) -> None:
         own, rule = self.chips[team], self.opts.lock_rule
         if rule == "run":
-            self.scores[team], self.locked[team] = run_rule(own)
+            # Full windows are locked, so they stay full: only those of the new chip are new.
+            new = full_windows(own, [w for line in THROUGH[cell] for w in line])
+            if new:
+                self.full[team] += new
+                self.scores[team] = largest_family(self.full[team])
+                self.locked[team] = union(self.full[team])
         elif rule == "five":
             named = name_fives(own, self.locked[team], cell)
             self.scores[team] += len(named)
-            for w in named:
-                self.locked[team] |= w & PLAYABLE
+            self.locked[team] |= union(named)
         else:
             count, chips = contest_count(own, self.locked[team], cell)
             self.scores[team] += count
@@ -392,7 +457,7 @@ class Twin:
         hand, known = self.hands[self.seat], self.known[self.seat]
         hand[card] -= 1
         self.discards[card] += 1
-        if known[card]:  # a known copy is charged first
+        if known[card] > 0 or (self.reshuffles and not self.opts.draft):
             known[card] -= 1
 
     def _replace(self, pick: int | None) -> None:
@@ -407,11 +472,10 @@ class Twin:
         if not self.deck_size:
             if not self.opts.reshuffle:
                 return
-            # Every card outside the hands is in the new deck; what is in the hands was
-            # known before and stays so.
+            # With the deck empty every unseen card was in some hand.
             self.deck, self.discards = self.discards, bytearray(CARDS)
             self.deck_size = sum(self.deck)
-            self.known = [bytearray(hand) for hand in self.hands]
+            self.known = [array("b", hand) for hand in self.hands]
             self.reshuffles += 1
         self.hands[self.seat][self._draw()] += 1
 
@@ -460,79 +524,3 @@ def deal(opts: Options, rng: random.Random) -> Twin:
 
     draft = take(opts.draft)
     return Twin(opts, [take(opts.hand_size) for _ in range(opts.players)], draft)
-
-
-# ---- section 14: bots ----
-
-
-def members(actions: int) -> list[int]:
-    """The actions of a set, ascending."""
-    found = []
-    while actions:
-        low = actions & -actions
-        found.append(low.bit_length() - 1)
-        actions ^= low
-    return found
-
-
-def random_choices(game: Twin) -> list[int]:
-    """Among these the random bot draws uniformly (head of 349)."""
-    actions = members(game.actions())
-    return [a for a in actions if 300 <= a < 348] or actions
-
-
-RAYS = [
-    [(ray(cell, (-dr, -dc), 9), ray(cell, (dr, dc), 9)) for dr, dc in DIRECTIONS]
-    for cell in range(100)
-]
-
-
-def runs(own: int, cell: int) -> list[int]:
-    """Per direction, the length of a team's run through `cell`, the cell itself included."""
-    own |= CORNERS
-    lengths = []
-    for rays in RAYS[cell]:
-        length = 1
-        for side in rays:
-            for c in side:
-                if not own >> c & 1:
-                    break
-                length += 1
-        lengths.append(length)
-    return lengths
-
-
-def greedy_scores(game: Twin) -> dict[int, int]:
-    """60 times the greedy bot's score of every legal action but swaps (head of 349)."""
-    scores, placed = {}, {}
-    for action in members(game.actions()):
-        block, cell = divmod(action, 100)
-        if block == 3:
-            scores[action] = 0
-        elif block == 2:
-            owner = next(t for t, own in enumerate(game.chips) if own >> cell & 1)
-            longest = max(runs(game.chips[owner], cell))
-            scores[action] = 60 * longest - 30 if longest >= 3 else 6
-        else:
-            if cell not in placed:
-                total = 0
-                for team, own in enumerate(game.chips):
-                    lengths = runs(own, cell)
-                    squares = sum(n * n for n in lengths)
-                    if team == game.team:
-                        total += 15 * squares + 3000 * (max(lengths) >= 5)
-                    else:
-                        total += 10 * squares + 1200 * (max(lengths) >= 5)
-                placed[cell] = total
-            scores[action] = placed[cell] - 720 * block
-    return scores
-
-
-def greedy_choices(game: Twin) -> list[int]:
-    """Among these the greedy bot draws uniformly (head of 349)."""
-    swaps = [a for a in members(game.actions()) if 300 <= a < 348]
-    if swaps:
-        return swaps[:1]
-    scores = greedy_scores(game)
-    best = max(scores.values())
-    return [a for a, s in scores.items() if s == best]

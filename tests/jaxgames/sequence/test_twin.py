@@ -1,0 +1,240 @@
+"""The engine and the plain-Python rule book play the same games, move by move.
+
+The engine plays batches under vmap and scan. Each game is then replayed in the twin, which
+is told only the deal, the actions and the cards drawn; every position must agree in every
+part: mask, chips, locks, scores, hands, deck, discards, known cards, counters, rewards.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgames
+from jaxgames.sequence import rules
+from tests.reference import sequence_twin as twin
+
+TABLE = [
+    *(("official", p, t) for p, t in [(2, 2), (3, 3), (4, 2), (6, 2), (6, 3), (8, 2)]),
+    *(("official", p, t) for p, t in [(9, 3), (10, 2), (12, 2), (12, 3)]),
+    *(("official_five", p, t) for p, t in [(2, 2), (3, 3), (4, 2)]),
+    *(("comp090054", p, 2) for p in (2, 4)),
+]
+BATCH = 250
+CHUNK = 48  # steps per compiled call; repeated until every game is over
+
+
+def make(preset, players, teams, **options):
+    return jaxgames.make("sequence", preset, players=players, teams=teams, **options)
+
+
+# ---- policies: a weight per game, team and action ----
+
+
+def uniform(game, rng):
+    """Uniformly random legal actions."""
+    return np.ones((1, game.num_teams, game.num_actions), np.float32)
+
+
+def mischief(game, rng):
+    """Loves jacks, removals and swaps, each game and team to a degree of its own."""
+    block = np.arange(game.num_actions) // game.action_slots // 100
+    taste = np.exp(rng.uniform(-3, 5, (BATCH, game.num_teams, 4)))
+    return taste[..., block].astype(np.float32)
+
+
+def liners(game, rng):
+    """Loves some lines of the board, so that long runs and crosses are common."""
+    line = np.stack([np.arange(100) // 10, np.arange(100) % 10])
+    diagonals = np.stack([line[0] - line[1] + 29, line[0] + line[1] + 40])
+    names = np.concatenate([line[:1], line[1:] + 10, diagonals])  # [4, 100]
+    love = np.exp(3.0 * (rng.uniform(size=(BATCH, game.num_teams, 60)) < 0.06))
+    cells = love[..., names].prod(axis=-2)  # [B, T, 100]
+    cells = np.concatenate([cells, cells, 1 / cells, np.ones((*cells.shape[:2], 49))], axis=-1)
+    return np.repeat(cells, game.action_slots, axis=-1).astype(np.float32)
+
+
+POLICIES = (uniform, mischief, liners)
+
+
+# ---- playing with the engine ----
+
+
+@functools.cache
+def player(game):
+    """Compiled (deal, play): batches of games under vmap and scan."""
+
+    def act(state, weights, foul, key):
+        u, which = jax.random.split(key)
+        team = state.current_player % game.num_teams
+        upto = jnp.cumsum(jnp.where(state.legal_action_mask, weights[team], 0.0))
+        u = jax.random.uniform(u) * upto[-1]
+        action = jnp.minimum(jnp.sum(upto <= u), game.num_actions - 1)
+        wild = jax.random.randint(which, (), -2, game.num_actions + 2)
+        return jnp.where(foul == state.plies, wild, action).astype(jnp.int32)
+
+    def record(state):
+        return {
+            "legal_action_mask": jnp.packbits(state.legal_action_mask, bitorder="little"),
+            "leaves": state.replace(legal_action_mask=jnp.zeros(0, bool)),
+        }
+
+    def advance(states, key, weights, fouls):
+        keys = jax.random.split(key, (2, BATCH))
+        actions = jax.vmap(act)(states, weights, fouls, keys[0])
+        states = jax.vmap(game.step)(states, actions, keys[1])
+        return states, (actions, jax.vmap(record)(states))
+
+    @jax.jit
+    def deal(key):
+        states = jax.vmap(game.init)(jax.random.split(key, BATCH))
+        return states, jax.vmap(record)(states)
+
+    @jax.jit
+    def play(states, key, weights, fouls):
+        body = functools.partial(advance, weights=weights, fouls=fouls)
+        states, steps = jax.lax.scan(body, states, jax.random.split(key, CHUNK))
+        return states, steps, jnp.all(states.done)
+
+    return deal, play
+
+
+def rollout(game, policy, seed):
+    """Actions [S, B] and records [S + 1, B, ...] of BATCH games played to the end."""
+    rng = np.random.default_rng(seed)
+    deal, play = player(game)
+    key = jax.random.key(seed)
+    shape = (BATCH, game.num_teams, game.num_actions)
+    weights = jnp.asarray(np.broadcast_to(policy(game, rng), shape))
+    # One game in ten ends by an action that is most likely illegal.
+    fouls = jnp.asarray(np.where(rng.random(BATCH) < 0.1, rng.integers(0, 60, BATCH), -1))
+    states, first = deal(jax.random.fold_in(key, 0))
+    actions, records = [], [jax.tree.map(lambda x: np.asarray(x)[None], first)]
+    for chunk in itertools.count(1):
+        states, (acts, recs), done = play(states, jax.random.fold_in(key, chunk), weights, fouls)
+        actions.append(np.asarray(acts))
+        records.append(jax.tree.map(np.asarray, recs))
+        if done:
+            break
+        assert chunk * CHUNK <= game.max_steps
+    return np.concatenate(actions), jax.tree.map(lambda *xs: np.concatenate(xs), *records)
+
+
+# ---- the same bytes from both sides ----
+
+
+def planes(words):
+    """uint16[..., 10] bit planes as uint8[..., 13], bit 10 * row + col."""
+    bits = (words[..., None] >> np.arange(10)) & 1
+    return np.packbits(bits.reshape(*words.shape[:-1], 100), axis=-1, bitorder="little")
+
+
+def engine_fields(records):
+    """Name -> uint8[S, B, length], as `twin.fields` has them."""
+    state = records["leaves"]
+    lead = state.current_player.shape
+    copies = np.array([2] * 48 + [4, 4], np.int8)
+    draft = state.draft if isinstance(state, rules.DraftState) else np.zeros_like(state.deck)
+    parts = {
+        "legal_action_mask": records["legal_action_mask"],
+        "chips": planes(state.chips),
+        "locked": planes(state.locked),
+        "scores": state.scores,
+        "hands": state.hands,
+        "deck": state.deck,
+        "discards": copies - state.deck - draft - state.hands.sum(-2, dtype=np.int8),
+        "draft": draft,
+        "known": state.known,
+        "seat": state.current_player.astype(np.int8),
+        "swaps": state.swaps,
+        "passes": state.passes,
+        "reshuffles": state.reshuffles.astype(np.int8),
+        "plies": state.plies[..., None].astype("<i2").view(np.uint8),
+        "last_play": state.last_play[..., None].astype("<i2").view(np.uint8),
+        "rewards": (2 * state.rewards).astype(np.int8),
+        "flags": np.stack([state.terminated, state.truncated, state.illegal], -1).view(np.int8),
+    }
+    return {k: np.ascontiguousarray(v).view(np.uint8).reshape(*lead, -1) for k, v in parts.items()}
+
+
+def cards_drawn(game, actions, state):
+    """The card that left the deck at each step, -1 for none; int[S, B].
+
+    Without a draft: what the hands gained, once the card played is put back.
+    """
+    if game.rules.draft:
+        gained = state.deck[:-1] - state.deck[1:]
+    else:
+        gained = np.diff(state.hands.sum(-2, dtype=np.int8), axis=0)
+        card_of = np.array([*twin.CARD_AT, *[48] * 100, *[49] * 100, *range(48)])
+        acted = (actions >= 0) & (actions < 348) & ~state.illegal[1:]
+        acted &= ~(state.terminated | state.truncated)[:-1]
+        played = card_of[np.clip(actions, 0, 347)]
+        gained += acted[..., None] & (np.arange(50) == played[..., None])
+    assert gained.min() >= 0 and gained.sum(-1).max() <= 1
+    return np.where(gained.any(-1), gained.argmax(-1), -1)
+
+
+def replay(game, actions, records):
+    """Replays all games in the twin; raises AssertionError at the first difference."""
+    r = game.rules
+    lock = "contest" if r.draft else r.lock_rule
+    opts = twin.Options(
+        r.players, r.teams, r.sequences_to_win, r.hand_size, lock, r.reshuffle,
+        r.swaps_per_turn, r.draft, r.heart, r.ply_cap,
+    )  # fmt: skip
+    state = records["leaves"]
+    ours = engine_fields(records)
+    drawn = cards_drawn(game, actions, state)
+    done = state.terminated | state.truncated
+    lengths = done.argmax(0)
+    assert done[-1].all()
+    layout = twin.fields(opts)
+    assert {k: v.shape[-1] for k, v in ours.items()} == layout
+    ours = np.concatenate(list(ours.values()), -1)
+    for g in range(actions.shape[1]):
+        end = int(lengths[g])
+        hands = [row.tobytes() for row in state.hands[0, g]]
+        game_twin = twin.Twin(opts, hands, state.draft[0, g].tobytes() if r.draft else None)
+        pages = [game_twin.snapshot()]
+        moves = zip(actions[: end + 1, g].tolist(), drawn[: end + 1, g].tolist(), strict=True)
+        for action, card in moves:  # one step past the end too: nothing may change
+            game_twin.apply(action, card if card >= 0 else None)
+            pages.append(game_twin.snapshot())
+        theirs = np.frombuffer(b"".join(pages), np.uint8).reshape(len(pages), -1)
+        page = ours[: len(pages), g]
+        if not np.array_equal(page, theirs):
+            step, byte = np.argwhere(page != theirs)[0]
+            name = next(
+                n for n, upto in zip(layout, np.cumsum(list(layout.values())), strict=True)
+                if byte < upto
+            )  # fmt: skip
+            raise AssertionError(
+                f"game {g}, after {step} actions {actions[:step, g].tolist()}: {name} differs: "
+                f"engine {page[step][page[step] != theirs[step]].tolist()}, "
+                f"rules {theirs[step][page[step] != theirs[step]].tolist()}"
+            )
+    frozen = ours[..., : -r.players - 3]  # rewards and flags: seen one step past the end
+    over = done[:-1, :, None]
+    assert np.array_equal(frozen[1:] * over, frozen[:-1] * over), "a finished game moved"
+
+
+def compare(game, games, first_seed=0):
+    for i in range(games // BATCH):
+        policy = POLICIES[i % len(POLICIES)]
+        actions, records = rollout(game, policy, first_seed + i)
+        replay(game, actions, records)
+
+
+def name_of(case):
+    return "{}-{}-{}".format(*case)
+
+
+@pytest.mark.parametrize("case", TABLE, ids=name_of)
+def test_500_games(case):
+    compare(make(*case), 500)
