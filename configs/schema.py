@@ -17,6 +17,12 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
+from algorithms.arena import EvalConfig
+from algorithms.networks.model import NetworkConfig
+from algorithms.ratings import GateConfig
+from algorithms.search.config import SearchConfig
+from algorithms.arena import EvalConfig
+from algorithms.ratings import GateConfig
 from configs.overrides import ConfigError, coerce
 from jaxgames import core
 
@@ -65,13 +71,89 @@ class RunConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainEvalConfig:
+    """Evaluation inside training. Games come in pairs: one deal, seats swapped.
+
+    Attributes:
+      every: chunks between two evaluations; 0: only the final one.
+      pairs: pairs per opponent; the first opponent decides which weights are best.
+      agent: "network" (its most likely move) or "search".
+      final_pairs: pairs per opponent at the end; 0: no final evaluation.
+      final_agent: as `agent`.
+      opponents: agents of the game to measure against.
+      search: what "search" does.
+    """
+
+    every: int = 10
+    pairs: int = 100
+    agent: typing.Literal["network", "search"] = "network"
+    final_pairs: int = 500
+    final_agent: typing.Literal["network", "search"] = "search"
+    opponents: tuple[str, ...] = ("random",)
+    search: SearchConfig = SearchConfig(num_simulations=32, num_worlds=4, gumbel_scale=0.0)
+
+    def __post_init__(self):
+        for field, least in (("every", 0), ("pairs", 1), ("final_pairs", 0)):
+            value = getattr(self, field)
+            require(value >= least, field, f"at least {least}, got {value}")
+        require(len(self.opponents) > 0, "opponents", "at least one")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """How long to train, and what to leave behind.
+
+    Attributes:
+      minutes: stop after this time, compilation and evaluation included; 0: no limit.
+      chunks: stop after so many chunks of updates; 0: no limit.
+      decay: let the learning rate fall over that budget.
+      save_every: chunks between two checkpoints.
+      keep: last checkpoints kept, besides the best.
+      compile_cache: keep compiled programs in the user's cache folder.
+      eval: see `TrainEvalConfig`.
+    """
+
+    minutes: float = 0.0
+    chunks: int = 0
+    decay: bool = True
+    save_every: int = 10
+    keep: int = 2
+    compile_cache: bool = True
+    eval: TrainEvalConfig = TrainEvalConfig()
+
+    def __post_init__(self):
+        for field, least in (("minutes", 0), ("chunks", 0), ("save_every", 1), ("keep", 1)):
+            value = getattr(self, field)
+            require(value >= least, field, f"at least {least}, got {value}")
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayConfig:
+    """Who sits where in `jaxgames play`.
+
+    Attributes:
+      seats: one per seat, "human" or the spec of an agent (`agents.from_spec`); fewer are
+        repeated over the seats. Empty: the person on seat 0, the default agent elsewhere.
+      load: a record to go on from; empty: a fresh deal.
+    """
+
+    seats: tuple[str, ...] = ()
+    load: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """All settings. `config_type(game)` narrows `game.options` to that game's rules."""
 
     game: GameConfig
+    agent: typing.Literal["alphazero", "mcts_dqn"] = "alphazero"
     seed: int = 0
     device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     run: RunConfig = RunConfig()
+    network: NetworkConfig = NetworkConfig()
+    train: TrainConfig = TrainConfig()
+    eval: EvalConfig = EvalConfig()
+    gate: GateConfig = GateConfig()
 
     def __post_init__(self):
         require(0 <= self.seed < 2**32, "seed", f"0 to 4294967295, got {self.seed}")
@@ -84,7 +166,8 @@ def config_type(game: str, root: type = Config) -> type:
         rules = core.game_type(game).rules_type
     except core.RulesError as error:
         raise ConfigError("game.name", str(error).partition(": ")[2]) from None
-    options = dataclasses.field(default_factory=rules)
+    # MISSING, not `rules()`: what a rule derives from the others must stay open here.
+    options = dataclasses.field(default=MISSING)
     name = dataclasses.field(default=game)
     narrowed = dataclasses.make_dataclass(
         "GameConfig",
@@ -92,7 +175,7 @@ def config_type(game: str, root: type = Config) -> type:
         bases=(GameConfig,),
         frozen=True,
     )
-    field = dataclasses.field(default_factory=narrowed)
+    field = dataclasses.field(default=MISSING)
     return dataclasses.make_dataclass(
         root.__name__, [("game", narrowed, field)], bases=(root,), frozen=True
     )

@@ -1,0 +1,41 @@
+"""Every preset we ship is typed, loads, and ends."""
+
+import pathlib
+
+import pytest
+from omegaconf import OmegaConf
+
+import configs
+from configs import loader, schema
+from jaxgames import core
+
+
+def test_no_file_is_missed():
+    files = [p for p in pathlib.Path(configs.__file__).parent.rglob("*.y*ml")]
+    assert len(files) == len(configs.presets()) > 0
+    assert {"sequence", "sequence/full", "sequence/dqn", "sequence/smoke"} <= set(configs.presets())
+
+
+@pytest.mark.parametrize("name", configs.presets())
+def test_preset(name):
+    resolved = configs.load(name)
+    cls = schema.config_type(resolved.config.game.name)
+    assert OmegaConf.get_type(resolved.tree) is schema.mirror(cls)
+    assert isinstance(resolved.config, schema.Config)
+    for key in resolved.flat():
+        schema.annotation(cls, key)
+    assert isinstance(configs.make_game(resolved.config), core.Game)
+    train = resolved.config.train
+    assert train.minutes > 0 or train.chunks > 0, "training would never end"
+
+
+@pytest.mark.parametrize("name", configs.presets())
+def test_presets_say_only_what_differs(name):
+    """A preset that repeats the value below it hides what it is about."""
+    layers = loader._layers(name)
+    cls = schema.config_type(configs.load(name).config.game.name)
+    below = {}
+    for file, tree in layers:
+        for key, value in loader._file_leaves(tree, cls, file):
+            assert key not in below or below[key] != value, f"{file} repeats {key}"
+            below[key] = value
