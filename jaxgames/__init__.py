@@ -11,6 +11,7 @@ from jaxgames.core import (
     make,
     register,
 )
+from jaxgames.match import IllegalAction, Match, Result
 
 register("sequence", "jaxgames.sequence.game:Sequence")
 
@@ -18,7 +19,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Bot",
     "Game",
+    "IllegalAction",
+    "Match",
     "PositionError",
+    "Result",
     "RulesError",
     "State",
     "game_type",
