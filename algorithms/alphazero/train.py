@@ -1,0 +1,274 @@
+"""Self-play by search, and learning from it, as one pure update.
+
+    update: TrainState -> (TrainState, metrics)
+
+plays `steps` actions in `games` games by a search over `search.num_worlds` worlds, adds them
+to the replay, and takes `learn_steps` optimiser steps on positions whose outcome is known.
+With a teacher, the first `teacher_updates` updates let a rule bot play in its place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from algorithms import frames, imitation, optim, returns, selfplay
+from algorithms.alphazero.loss import Batch, loss
+from algorithms.learner import Learner, TrainState, make_learner, mean, report_metrics, total
+from algorithms.networks import Model, evaluator, observe
+from algorithms.replay import Replay, Sample
+from algorithms.search.config import SearchConfig
+from algorithms.search.worlds import search_worlds
+from jaxgames.core import Game
+
+
+def _default_search() -> SearchConfig:
+    return SearchConfig(num_simulations=16, max_num_considered_actions=8)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Attributes:
+    games: games played side by side.
+    steps: actions in every game per update.
+    search: the player's search.
+    full_share: share of steps with the full search; the rest, with `fast_simulations`,
+      train only the values (playout cap randomisation: Wu, "Accelerating Self-Play
+      Learning in Go", section 3.1). One draw decides for all games of a step.
+    fast_simulations: simulations of a fast search.
+    opening_plies: each game opens with 0 to this many random actions.
+    replay_length: steps of all games that the replay holds.
+    learn_after: positions with an outcome that must be there before learning begins.
+    batch_size: positions per optimiser step.
+    learn_steps: optimiser steps per update.
+    value_weight, q_weight: of their losses, beside the policy's.
+    root_share: share of the search's value in the value target, the rest is the outcome.
+    teacher: rule bot that plays first; empty for none.
+    teacher_updates: updates of its phase, rounded up to whole chunks.
+    teacher_steps: actions in every game per update of its phase.
+    teacher_learn_steps: optimiser steps per update of its phase.
+    teacher_random: share of random moves in its games.
+    chunk_updates: updates per call of `run_chunk`.
+    optim: see `OptimConfig`.
+    """
+
+    games: int = 128
+    steps: int = 16
+    search: SearchConfig = dataclasses.field(default_factory=_default_search)
+    full_share: float = 1.0
+    fast_simulations: int = 4
+    opening_plies: int = 0
+    replay_length: int = 256
+    learn_after: int = 1024
+    batch_size: int = 256
+    learn_steps: int = 4
+    value_weight: float = 1.0
+    q_weight: float = 0.5
+    root_share: float = 0.0
+    teacher: str = ""
+    teacher_updates: int = 0
+    teacher_steps: int = 64
+    teacher_learn_steps: int = 16
+    teacher_random: float = 0.1
+    chunk_updates: int = 4
+    optim: optim.OptimConfig = optim.OptimConfig()
+
+    def __post_init__(self):
+        for field in ("games", "steps", "fast_simulations", "learn_after", "batch_size"):
+            _require(self, field, getattr(self, field) >= 1, "at least 1")
+        for field in ("learn_steps", "teacher_steps", "teacher_learn_steps", "chunk_updates"):
+            _require(self, field, getattr(self, field) >= 1, "at least 1")
+        for field in ("opening_plies", "teacher_updates"):
+            _require(self, field, getattr(self, field) >= 0, "not negative")
+        for field in ("full_share", "root_share", "teacher_random"):
+            _require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
+        for field in ("value_weight", "q_weight"):
+            _require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
+        _require(self, "full_share", self.full_share > 0.0, "above 0, or nothing is learned")
+        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
+        _require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
+        room = self.replay_length * self.games
+        _require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
+        taught = bool(self.teacher) or not self.teacher_updates
+        _require(self, "teacher", taught, "needed for teacher_updates above 0")
+
+
+def _require(config: Config, field: str, holds: bool, rule: str) -> None:
+    if not holds:
+        raise ValueError(f"{field}: {rule}, got {getattr(config, field)}")
+
+
+@functools.cache
+def make(game: Game, model: Model, config: Config) -> Learner:
+    """The learner; equal arguments give the same one, compiled once.
+
+    Raises:
+      ValueError: "teacher: ..." for a bot that the game does not have.
+    """
+    replay = Replay(length=config.replay_length, rows=config.games)
+    update = functools.partial(_update, game, model, config, replay)
+    own = functools.partial(_searched, game, model, config)
+    imitate = None
+    if config.teacher_updates:
+        bot = imitation.teacher(game, config.teacher, config.teacher_random)
+        taught = functools.partial(_taught, game, bot)
+        imitate = functools.partial(
+            update, taught, config.teacher_steps, config.teacher_learn_steps
+        )
+    return make_learner(
+        init=functools.partial(_init, game, model, config, replay),
+        update=functools.partial(update, own, config.steps, config.learn_steps),
+        imitate=imitate,
+        imitate_updates=config.teacher_updates,
+        chunk_updates=config.chunk_updates,
+    )
+
+
+def _init(game, model, config, replay, key) -> TrainState:
+    params_key, actor_key, key = jax.random.split(key, 3)
+    params = model.init(params_key)
+    actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
+    one = jax.tree.map(lambda x: x[0], actor)
+    item = dict(
+        state=one.states,
+        action=jnp.int32(0),
+        returns=one.returns,
+        weights=jnp.zeros(game.num_actions, jnp.float16),
+        train_policy=jnp.bool_(False),
+        root_value=one.returns,
+    )
+    return TrainState(
+        params=params,
+        opt_state=optim.init(params),
+        replay=replay.init(item, game.num_teams),
+        actor=actor,
+        hyper=optim.hyper(config.optim),
+        key=key,
+        updates=jnp.int32(0),
+        env_steps=jnp.int32(0),
+        games=jnp.int32(0),
+        nan_skips=jnp.int32(0),
+    )
+
+
+# ---- acting: `(params, key, states[B]) -> (action, what the replay keeps of the choice)` ----
+
+
+def _searched(game, model, config, params, key, states):
+    """The search chooses; its improved policy is the target."""
+    evaluate = evaluator(game, model)
+
+    def search(simulations, key):
+        policy = dataclasses.replace(config.search, num_simulations=simulations).build()
+        out = search_worlds(
+            game, evaluate, params, key, states, states.current_player,
+            num_worlds=config.search.num_worlds, policy=policy,
+        )  # fmt: skip
+        return out.action, out.action_weights.astype(jnp.float16), out.value
+
+    full_key, search_key = jax.random.split(key)
+    simulations = config.search.num_simulations
+    if config.full_share < 1.0:
+        full = jax.random.uniform(full_key) < config.full_share
+        action, weights, value = jax.lax.cond(
+            full,
+            functools.partial(search, simulations),
+            functools.partial(search, config.fast_simulations),
+            search_key,
+        )
+    else:
+        full = jnp.bool_(True)
+        action, weights, value = search(simulations, search_key)
+    train_policy = jnp.broadcast_to(full, action.shape)
+    return action, dict(weights=weights, train_policy=train_policy, root_value=value)
+
+
+def _taught(game, bot, params, key, states):
+    """The teacher chooses; its move is the target and there is no searched value."""
+    del params
+    action, taught = bot(key, states)
+    weights = jax.nn.one_hot(taught, game.num_actions, dtype=jnp.float16)
+    nothing = jnp.zeros((action.shape[0], game.num_teams), jnp.float32)
+    return action, dict(
+        weights=weights, train_policy=jnp.ones(action.shape, bool), root_value=nothing
+    )
+
+
+# ---- one update ----
+
+
+def _update(game, model, config, replay, act, steps, learn_steps, state: TrainState):
+    play_key, learn_key, key = jax.random.split(state.key, 3)
+    choose = functools.partial(act, state.params)
+    actor, played, play_metrics = selfplay.play(
+        game, choose, play_key, state.actor, steps, config.opening_plies
+    )
+    items = dict(state=played.state, action=played.action, returns=played.returns, **played.note)
+    ring = replay.add(state.replay, items, played.done, played.returns + played.reward)
+
+    learn = functools.partial(_learn, game, model, config, replay, ring, state.hyper, learn_steps)
+    args = (state.params, state.opt_state, learn_key)
+    nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(learn, *args)[2])
+    params, opt_state, metrics = jax.lax.cond(
+        replay.can_sample(ring, config.learn_after),
+        learn,
+        lambda params, opt_state, key: (params, opt_state, nothing),
+        *args,
+    )
+    metrics |= play_metrics
+    metrics["replay/size"] = mean(replay.size(ring))
+    state = dataclasses.replace(
+        state,
+        params=params,
+        opt_state=opt_state,
+        replay=ring,
+        actor=actor,
+        key=key,
+        updates=state.updates + 1,
+        env_steps=state.env_steps + steps * config.games,
+        games=state.games + played.done.sum(dtype=jnp.int32),
+        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
+    )
+    return state, metrics
+
+
+def _learn(game, model, config, replay, ring, hyper, learn_steps, params, opt_state, key):
+    """`learn_steps` optimiser steps on samples of the ring."""
+
+    def step(carry, key):
+        params, opt_state = carry
+        batch = _batch(game, config, replay.sample(ring, key, config.batch_size))
+        value_and_grad = jax.value_and_grad(
+            lambda p: loss(model, p, batch, config.value_weight, config.q_weight), has_aux=True
+        )
+        (value, metrics), grads = value_and_grad(params)
+        params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
+        return (params, opt_state), metrics | report_metrics(report)
+
+    keys = jax.random.split(key, learn_steps)
+    (params, opt_state), metrics = jax.lax.scan(step, (params, opt_state), keys)
+    return params, opt_state, total(metrics)
+
+
+def _batch(game, config, sample: Sample) -> Batch:
+    item = sample.items
+    states = item["state"]
+    # The teacher leaves no searched value: its share goes to the outcome.
+    searched = jnp.any(item["root_value"] != 0.0, axis=-1, keepdims=True)
+    target = returns.relative_targets(
+        sample.outcome - item["returns"],
+        item["root_value"],
+        config.root_share * searched,
+        frames.mover_team(game, states),
+    )
+    return Batch(
+        observation=observe(game, states),
+        legal=states.legal_action_mask,
+        weights=item["weights"].astype(jnp.float32),
+        train_policy=item["train_policy"].astype(jnp.float32),
+        action=item["action"],
+        target=target,
+    )

@@ -1,0 +1,132 @@
+"""What every learner shares: the face it shows, the state it carries, how metrics add up.
+
+learner = alphazero.make(game, model, config)
+state = learner.init(key)
+state, metrics = learner.run_chunk(state)     # donates `state`; metrics: {name: float32[]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from algorithms import optim
+from jaxgames.core import Array
+
+#: A total and the weight it is to be divided by; weight 0 leaves the total (a count).
+Metric = Array
+Metrics = dict[str, Metric]
+Update = Callable[["TrainState"], tuple["TrainState", Metrics]]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class TrainState:
+    """Everything that training depends on; resuming from it is exact.
+
+    Attributes:
+      params: the weights to evaluate and to bundle.
+      opt_state: of `algorithms.optim`.
+      replay: `algorithms.replay.ReplayState`.
+      actor: the games being played (`algorithms.selfplay.Actor`).
+      hyper: numbers that may differ between members of a population, float32[].
+      key: PRNG key of what is to come.
+      updates: int32[], updates done.
+      env_steps: int32[], actions taken in games.
+      games: int32[], games finished.
+      nan_skips: int32[], optimiser steps left out because something was not finite.
+    """
+
+    params: Any
+    opt_state: Any
+    replay: Any
+    actor: Any
+    hyper: dict[str, Array]
+    key: Array
+    updates: Array
+    env_steps: Array
+    games: Array
+    nan_skips: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Learner:
+    """Attributes:
+    init: `key -> TrainState`, compiled; consumes the key.
+    run_chunk: `state -> (state, metrics)`, compiled, donates the state. Which phase runs
+      (imitation of a teacher, then the learner's own play) follows from `state.updates`.
+    update: one update of the learner's own play, not compiled, for `vmap` and tests.
+    imitate: one update of the teacher's phase, not compiled; None without a teacher.
+    chunk_updates: updates per chunk.
+    """
+
+    init: Callable[[Array], TrainState]
+    run_chunk: Callable[[TrainState], tuple[TrainState, dict[str, Array]]]
+    update: Update
+    imitate: Update | None
+    chunk_updates: int
+
+
+def mean(values: Array, where: Array | None = None) -> Metric:
+    """Average over all entries, or over those where the weight `where` is not zero."""
+    values = jnp.asarray(values, jnp.float32)
+    if where is None:
+        return jnp.stack([values.sum(), jnp.float32(values.size)])
+    where = jnp.broadcast_to(jnp.asarray(where, jnp.float32), values.shape)
+    return jnp.stack([jnp.where(where != 0, values * where, 0.0).sum(), where.sum()])
+
+
+def count(values: Array) -> Metric:
+    """A sum over the chunk."""
+    return jnp.stack([jnp.asarray(values, jnp.float32).sum(), jnp.float32(0.0)])
+
+
+def total(metrics: Metrics) -> Metrics:
+    """Metrics [K, 2] of K updates or steps as one [2]."""
+    return jax.tree.map(lambda m: m.sum(0), metrics)
+
+
+def finish(metrics: Metrics) -> dict[str, Array]:
+    """Names with float32[] values; an average over nothing is 0."""
+    return {name: m[0] / jnp.where(m[1] > 0, m[1], 1.0) for name, m in metrics.items()}
+
+
+def report_metrics(report: optim.Report) -> Metrics:
+    """Metrics of one optimiser step."""
+    return {
+        "optim/grad_norm": mean(report.grad_norm, ~report.skipped),
+        "optim/clip_share": mean(report.clipped),
+        "optim/lr": mean(report.learning_rate),
+        "optim/nan_skips": count(report.skipped),
+    }
+
+
+def make_learner(
+    init: Callable[[Array], TrainState],
+    update: Update,
+    imitate: Update | None,
+    imitate_updates: int,
+    chunk_updates: int,
+) -> Learner:
+    """A learner from its pure functions. Each phase compiles when it is first reached."""
+
+    def chunk(one: Update):
+        def run(state):
+            state, metrics = jax.lax.scan(lambda s, _: one(s), state, length=chunk_updates)
+            return state, finish(total(metrics))
+
+        return jax.jit(run, donate_argnums=0)
+
+    own = chunk(update)
+    taught = chunk(imitate) if imitate is not None else None
+
+    def run_chunk(state):
+        if taught is not None and int(state.updates) < imitate_updates:
+            return taught(state)
+        return own(state)
+
+    return Learner(jax.jit(init), run_chunk, update, imitate, chunk_updates)

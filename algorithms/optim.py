@@ -1,0 +1,104 @@
+"""AdamW with a schedule, the global norm clipped, and bad steps left out.
+
+The numbers are leaves of the training state (`hyper`), so a population of learners is one
+`vmap` and a learning rate can change without compiling again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from jaxgames.core import Array
+
+_ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8)
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimConfig:
+    """Attributes:
+    learning_rate: at the top of the schedule.
+    warmup_steps: optimiser steps over which it rises from zero.
+    decay_steps: optimiser steps over which it falls along a cosine; 0 keeps it.
+    final_share: share of `learning_rate` at the end of the fall.
+    weight_decay: decoupled, on kernels only.
+    clip_norm: largest global norm of the gradient.
+    """
+
+    learning_rate: float = 1e-3
+    warmup_steps: int = 100
+    decay_steps: int = 0
+    final_share: float = 0.1
+    weight_decay: float = 1e-4
+    clip_norm: float = 1.0
+
+    def __post_init__(self):
+        _range(self, "learning_rate", 0.0, 1.0)
+        _range(self, "warmup_steps", 0, 10**9)
+        _range(self, "decay_steps", 0, 10**9)
+        _range(self, "final_share", 0.0, 1.0)
+        _range(self, "weight_decay", 0.0, 1.0)
+        _range(self, "clip_norm", 1e-6, 1e6)
+
+
+def _range(config: Any, field: str, low: float, high: float) -> None:
+    """Raises ValueError("field: rule") when the field is not a number in [low, high]."""
+    value = getattr(config, field)
+    if not (math.isfinite(value) and low <= value <= high):
+        raise ValueError(f"{field}: {low:g} to {high:g}, got {value}")
+
+
+class Report(NamedTuple):
+    """Of one step: gradient norm before the clip, whether it was clipped or skipped, rate."""
+
+    grad_norm: Array
+    clipped: Array
+    skipped: Array
+    learning_rate: Array
+
+
+def hyper(config: OptimConfig) -> dict[str, Array]:
+    """The numbers of `config` as float32 leaves."""
+    return {f.name: jnp.float32(getattr(config, f.name)) for f in dataclasses.fields(OptimConfig)}
+
+
+def init(params: Any) -> Any:
+    """State of the optimiser."""
+    return _ADAM.init(params)
+
+
+def learning_rate(hyper: dict[str, Array], step: Array) -> Array:
+    """float32[] at optimiser step `step` int32[]: linear rise, cosine fall."""
+    done = step.astype(jnp.float32)
+    rise = jnp.minimum(1.0, (done + 1.0) / jnp.maximum(hyper["warmup_steps"], 1.0))
+    decay = hyper["decay_steps"]
+    progress = jnp.clip((done - hyper["warmup_steps"]) / jnp.maximum(decay, 1.0), 0.0, 1.0)
+    fall = 0.5 * (1.0 + jnp.cos(jnp.pi * progress))
+    fall = hyper["final_share"] + (1.0 - hyper["final_share"]) * fall
+    return hyper["learning_rate"] * rise * jnp.where(decay > 0, fall, 1.0)
+
+
+def step(
+    hyper: dict[str, Array], params: Any, opt_state: Any, loss: Array, grads: Any
+) -> tuple[Any, Any, Report]:
+    """One step of AdamW; nothing changes if the loss or the gradient is not finite."""
+    norm = optax.global_norm(grads)
+    good = jnp.isfinite(loss) & jnp.isfinite(norm)
+    scale = jnp.minimum(1.0, hyper["clip_norm"] / jnp.maximum(norm, 1e-12))
+    rate = learning_rate(hyper, opt_state.count)
+    updates, new_state = _ADAM.update(jax.tree.map(lambda g: g * scale, grads), opt_state)
+
+    def move(p, u):
+        decay = hyper["weight_decay"] if p.ndim > 1 else 0.0
+        return p - rate * (u + decay * p)
+
+    new_params = jax.tree.map(move, params, updates)
+    params, opt_state = jax.tree.map(
+        lambda new, old: jnp.where(good, new, old), (new_params, new_state), (params, opt_state)
+    )
+    return params, opt_state, Report(norm, norm > hyper["clip_norm"], ~good, rate)

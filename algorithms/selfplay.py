@@ -1,0 +1,131 @@
+"""Games played inside the training loop.
+
+B games run side by side. A finished one is replaced by the row's fresh game, dealt once per
+call of `play` and not at every step: dealing inside the step would deal B games each time.
+
+Letters: S steps, B games, A actions, P seats, T teams.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from algorithms import frames
+from algorithms.learner import Metrics, count, mean
+from jaxgames.core import Array, Game, State, random_bot
+
+#: `(key, states[B]) -> (action int32[B], anything [B, ...] to remember with the position)`
+Choose = Callable[[Array, State], tuple[Array, Any]]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Actor:
+    """Attributes:
+    states: [B] positions.
+    ply: int32[B], actions taken in the game so far.
+    opening: int32[B], this many first actions of the game are random.
+    returns: float32[B, T], rewards of the game so far, absolute team order.
+    """
+
+    states: State
+    ply: Array
+    opening: Array
+    returns: Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """S steps of B games, every field [S, B, ...].
+
+    Attributes:
+      state: the position.
+      action: int32, what was played in it.
+      returns: float32[T], rewards of its game before the position.
+      reward: float32[T], reward of the step.
+      done: bool, the game ended with the step.
+      note: what `Choose` returned beside the action.
+    """
+
+    state: State
+    action: Array
+    returns: Array
+    reward: Array
+    done: Array
+    note: Any
+
+
+def start(game: Game, key: Array, games: int, opening_plies: int) -> Actor:
+    """`games` fresh games; consumes `key`."""
+    deal_key, opening_key = jax.random.split(key)
+    return _fresh(game, deal_key, opening_key, games, opening_plies)
+
+
+def _fresh(game, deal_key, opening_key, games, opening_plies) -> Actor:
+    return Actor(
+        states=jax.vmap(game.init)(jax.random.split(deal_key, games)),
+        ply=jnp.zeros(games, jnp.int32),
+        opening=jax.random.randint(opening_key, (games,), 0, opening_plies + 1),
+        returns=jnp.zeros((games, game.num_teams), jnp.float32),
+    )
+
+
+def play(
+    game: Game, choose: Choose, key: Array, actor: Actor, steps: int, opening_plies: int
+) -> tuple[Actor, Played, Metrics]:
+    """`steps` actions in every game; consumes `key`.
+
+    Args:
+      choose: the player of all seats; see `Choose`.
+      opening_plies: each new game opens with 0 to this many random actions.
+    """
+    games = actor.ply.shape[0]
+    deal_key, opening_key, play_key = jax.random.split(key, 3)
+    fresh = _fresh(game, deal_key, opening_key, games, opening_plies)
+
+    def step(actor, key):
+        choose_key, random_key, step_key = jax.random.split(key, 3)
+        states = actor.states
+        action, note = choose(choose_key, states)
+        if opening_plies:
+            randoms = jax.vmap(random_bot)(states, jax.random.split(random_key, games))
+            action = jnp.where(actor.ply < actor.opening, randoms, action)
+        after = jax.vmap(game.step)(states, action, jax.random.split(step_key, games))
+        reward = frames.team_rewards(game, after.rewards)
+        played = Played(states, action, actor.returns, reward, after.done, note)
+        going = Actor(after, actor.ply + 1, actor.opening, actor.returns + reward)
+        metrics = _metrics(game, going)
+        return jax.tree.map(lambda new, old: _where(after.done, new, old), fresh, going), (
+            played,
+            metrics,
+        )
+
+    actor, (played, metrics) = jax.lax.scan(step, actor, jax.random.split(play_key, steps))
+    return actor, played, jax.tree.map(lambda m: m.sum(0), metrics)
+
+
+def _where(mask: Array, yes: Array, no: Array) -> Array:
+    return jnp.where(mask.reshape(mask.shape + (1,) * (yes.ndim - mask.ndim)), yes, no)
+
+
+def _metrics(game: Game, actor: Actor) -> Metrics:
+    done, returns = actor.states.done, actor.returns
+    by_seat = returns[:, np.asarray(game.team_of)]
+    level = (returns == returns[:, :1]).all(-1)
+    metrics = {
+        "selfplay/games": count(done),
+        "selfplay/length_mean": mean(actor.ply, done),
+        "selfplay/draws": mean(level, done),
+        "selfplay/cap_share": mean(actor.states.truncated, done),
+        "selfplay/illegal": count(actor.states.illegal),
+    }
+    for seat in range(game.num_players):
+        metrics[f"selfplay/outcome/seat{seat}"] = mean(by_seat[:, seat], done)
+    return metrics
