@@ -195,23 +195,30 @@ class EvalConfig:
     """How two agents are compared.
 
     Attributes:
-      agent: spec of the agent under test.
-      opponent: spec of the agent it is measured against.
+      agent: spec of the agent under test (`agents.from_spec`); empty: the best bundle of the
+        run that `run.name` names, else the packaged one, else the strongest bot.
+      opponent: spec of the agent it is measured against; empty: the strongest bot.
       pairs: deals (groups); each is played once per seating.
       capacity: rows per agent and tick; 0 leaves it to the agents.
       bootstrap: resamples of the group bootstrap.
+      sprt: stop early, once a sequential test decides.
+      out: file for the report as JSON; empty: none.
+      rows: file for one JSON line per game; empty: none.
     """
 
-    agent: str = "greedy"
-    opponent: str = "random"
+    agent: str = ""
+    opponent: str = ""
     pairs: int = 500
     capacity: int = 0
     bootstrap: int = 2000
+    sprt: ratings.SprtConfig = ratings.SprtConfig()
+    out: str = ""
+    rows: str = ""
 
     def __post_init__(self):
         for field, least in (("pairs", 1), ("capacity", 0), ("bootstrap", 100)):
             if getattr(self, field) < least:
-                raise ValueError(f"{field}: at least {least}, got {getattr(self, field)}")
+                raise ValueError(f"{field}: must be at least {least}, got {getattr(self, field)}")
 
 
 def seatings(num_teams: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -131,31 +131,35 @@ def sprt(groups: Sequence[float], config: SprtConfig) -> str:
     return "accept" if ratio >= accept else "reject" if ratio <= reject else "undecided"
 
 
+#: Figures with an interval that every evaluation has, and a gate can look at.
+METRICS = ("winrate", "winrate_groups")
+
+
 @dataclasses.dataclass(frozen=True)
 class GateConfig:
-    """A bar that an evaluation must clear.
+    """A bar that an evaluation must clear; the default bar of 0 always is.
 
     Attributes:
-      metric: name of a figure of the evaluation; empty: no gate.
+      metric: a name of `METRICS`.
       bound: "lower" end of its interval, or its "mean".
-      at_least: the bar.
+      at_least: the bar, 0 to 1.
     """
 
-    metric: str = ""
+    metric: str = "winrate"
     bound: str = "lower"
-    at_least: float = 0.5
+    at_least: float = 0.0
 
     def __post_init__(self):
+        if self.metric not in METRICS:
+            raise ValueError(f"metric: unknown {self.metric!r}{nearest(self.metric, METRICS)}")
         if self.bound not in ("lower", "mean"):
-            raise ValueError(f"bound: lower or mean, got {self.bound!r}")
-        if not math.isfinite(self.at_least):
-            raise ValueError(f"at_least: finite, got {self.at_least}")
+            raise ValueError(f"bound: must be lower or mean, got {self.bound!r}")
+        if not 0 <= self.at_least <= 1:
+            raise ValueError(f"at_least: must be between 0 and 1, got {self.at_least}")
 
 
-def gate_value(metrics: dict[str, Interval], gate: GateConfig) -> float:
-    """The figure that `gate` looks at. Raises ValueError for an unknown metric."""
-    if gate.metric not in metrics:
-        raise ValueError(f"gate.metric: unknown {gate.metric!r}{nearest(gate.metric, metrics)}")
+def gate_value(metrics: Mapping[str, Interval], gate: GateConfig) -> float:
+    """The figure that `gate` looks at."""
     interval = metrics[gate.metric]
     return interval.low if gate.bound == "lower" else interval.mean
 

@@ -17,12 +17,11 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
+from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
 from algorithms.networks.model import NetworkConfig
 from algorithms.ratings import GateConfig
 from algorithms.search.config import SearchConfig
-from algorithms.arena import EvalConfig
-from algorithms.ratings import GateConfig
 from configs.overrides import ConfigError, coerce
 from jaxgames import core
 
@@ -90,7 +89,7 @@ class TrainEvalConfig:
     final_pairs: int = 500
     final_agent: typing.Literal["network", "search"] = "search"
     opponents: tuple[str, ...] = ("random",)
-    search: SearchConfig = SearchConfig(num_simulations=32, num_worlds=4, gumbel_scale=0.0)
+    search: SearchConfig = PLAY_SEARCH
 
     def __post_init__(self):
         for field, least in (("every", 0), ("pairs", 1), ("final_pairs", 0)):
@@ -154,6 +153,7 @@ class Config:
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()
+    play: PlayConfig = PlayConfig()
 
     def __post_init__(self):
         require(0 <= self.seed < 2**32, "seed", f"0 to 4294967295, got {self.seed}")

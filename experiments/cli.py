@@ -82,7 +82,7 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.evaluate:main",
         "play paired games between two agents and print rates with intervals",
         (
-            "jaxgames evaluate sequence eval.games=1000",
+            "jaxgames evaluate sequence eval.agent=two_step eval.pairs=1000",
             "jaxgames evaluate sequence gate.at_least=0.55 --json",
         ),
         ("game", "seed", "device", "run", "eval", "gate"),
@@ -90,7 +90,7 @@ COMMANDS: dict[str, Command] = {
     "play": Command(
         "experiments.commands.play:main",
         "play against an agent in the terminal",
-        ("jaxgames play sequence", "jaxgames play sequence play.seat=1 seed=7"),
+        ("jaxgames play sequence", "jaxgames play sequence 'play.seats=[greedy,human]' seed=7"),
         ("game", "seed", "device", "play"),
     ),
     "benchmark": Command(

@@ -121,10 +121,8 @@ def show(evaluation: arena.Evaluation) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     report, (a, b) = evaluation.to_json(), evaluation.names
     rules = ", ".join(f"{k}={v}" for k, v in report["game"]["rules"].items())
-    console.print(
-        f"{evaluation.game.id} {evaluation.game.version} ({rules}), seed {report['seed']}"
-    )
-    console.print(f"{a} against {b}: {report['groups']} deals, {report['games']} games")
+    console.print(f"{evaluation.game.id} {evaluation.game.version} ({rules})")
+    console.print(f"{a} against {b}: {evaluation.groups} deals, {evaluation.games} games")
     table = Table(box=None, pad_edge=False)
     for title in ("", "rate of " + a, "95 %", "games", "even"):
         table.add_column(title, justify="left" if not title else "right")
@@ -151,10 +149,11 @@ def show(evaluation: arena.Evaluation) -> None:
     )
     if report["sprt"]:
         test = report["sprt"]
+        low, high = test["bounds"]
         console.print(
             f"sequential test of [{test['elo0']:g}, {test['elo1']:g}] Elo: {test['verdict']} "
-            f"(ratio {test['ratio']:.2f}, bounds {test['bounds'][0]:.2f}, {test['bounds'][1]:.2f}); "
-            "a test that stopped early overstates the rate"
+            f"(ratio {test['ratio']:.2f}, bounds {low:.2f} and {high:.2f}); "
+            "an early stop overstates the rate"
         )
 
 

@@ -150,7 +150,17 @@ def test_gate_reads_the_bound_it_names():
     metrics = {"winrate": ratings.Interval(0.6, 0.5, 0.7)}
     assert ratings.gate_value(metrics, ratings.GateConfig("winrate")) == 0.5
     assert ratings.gate_value(metrics, ratings.GateConfig("winrate", "mean")) == 0.6
-    with pytest.raises(ValueError, match="did you mean winrate"):
-        ratings.gate_value(metrics, ratings.GateConfig("winrat"))
-    with pytest.raises(ValueError, match="^bound:"):
-        ratings.GateConfig("winrate", "upper")
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (dict(metric="winrat"), "^metric: .*did you mean winrate"),
+        (dict(bound="upper"), "^bound:"),
+        (dict(at_least=55.0), "^at_least:"),
+        (dict(at_least=math.nan), "^at_least:"),
+    ],
+)
+def test_gate_refuses_bad_settings(options, rule):
+    with pytest.raises(ValueError, match=rule):
+        ratings.GateConfig(**options)

@@ -1,0 +1,110 @@
+"""`jaxgames evaluate` through the command line's front door, on the toy game."""
+
+import json
+
+import jax
+import pytest
+
+from algorithms import bundle
+from algorithms.networks.model import NetworkConfig, build
+from experiments.cli import main
+from jaxgames import core
+
+MNK = core.make("mnk")
+BASE = ["evaluate", "game=mnk", "eval.pairs=40", "seed=3"]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """A run folder with a bundle of fresh weights in best/."""
+    model = build(MNK, NetworkConfig(channels=4, blocks=0, hidden=8))
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    meta = bundle.describe(MNK, agent="alphazero", network=model.config, step=7)
+    bundle.save(folder / "best", model.init(jax.random.key(0)), meta)
+    return folder
+
+
+def test_report_on_a_terminal(capsys):
+    assert main([*BASE, "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "random against random: 40 deals, 80 games" in out
+    assert "overall (Wilson)" in out and "team 1 (seat 1)" in out
+
+
+def test_json_and_files_agree(capsys, tmp_path):
+    report, rows = tmp_path / "new" / "report.json", tmp_path / "rows.jsonl"
+    assert main([*BASE, "--json", "--quiet", f"eval.out={report}", f"eval.rows={rows}"]) == 0
+    captured = capsys.readouterr()
+    printed = json.loads(captured.out)
+    assert printed == json.loads(report.read_text())
+    assert captured.err == ""
+    games = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert len(games) == printed["games"] == 80
+    assert sum(g["score"] for g in games) / 80 == pytest.approx(printed["winrate"]["mean"])
+    assert printed["seed"] == 3
+    assert printed["command"].startswith("jaxgames evaluate game=mnk eval.pairs=40")
+    assert {p.name for p in tmp_path.rglob("*")} == {"new", "report.json", "rows.jsonl"}
+
+
+def test_same_seed_same_report(capsys):
+    reports = []
+    for _ in range(2):
+        assert main([*BASE, "--json", "--quiet"]) == 0
+        reports.append(json.loads(capsys.readouterr().out) | {"seconds": 0})
+    assert reports[0] == reports[1]
+
+
+def test_a_run_is_evaluated_by_its_name(capsys, run_folder):
+    where = [f"run.dir={run_folder.parent}", "run.name=tiny"]
+    assert main([*BASE, *where, "--json", "--quiet"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["agent"] == f"{run_folder}:sims=32:worlds=1"
+    assert printed["models"]["agent"]["step"] == 7
+    assert len(printed["models"]["agent"]["sha256"]) == 64
+
+
+def test_gates_decide_the_exit_code(capsys):
+    assert main([*BASE, "--quiet", "gate.at_least=0.3"]) == 0
+    assert main([*BASE, "--quiet", "gate.at_least=0.9"]) == 3
+    assert "gate not met: lower winrate is 0." in capsys.readouterr().err
+    assert main([*BASE, "--json", "--quiet", "gate.at_least=0.9", "gate.bound=mean"]) == 3
+    assert json.loads(capsys.readouterr().out)["gate"]["passed"] is False
+
+
+def test_a_rejected_test_is_a_gate(capsys):
+    sprt = ["eval.sprt.enabled=true", "eval.sprt.elo0=300", "eval.sprt.elo1=400"]
+    assert main([*BASE, *sprt, "eval.sprt.look=40", "--quiet"]) == 3
+    assert "rejects an advantage of 400 Elo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("eval.agent=randm", "eval.agent: unknown name 'randm'; did you mean random?"),
+        ("eval.opponent='random:x'", "eval.opponent: 'random:x': the bot random takes no options"),
+        ("eval.agent='no/such:net'", "eval.agent: unknown name 'no/such'"),
+        ("eval.capacity=-1", "eval.capacity: must be at least 0"),
+        ("eval.sprt.alpha=0.9", "eval.sprt.alpha: "),
+        ("gate.metric=winrat", "gate.metric: unknown 'winrat'; did you mean winrate"),
+        ("gate.at_least=55", "gate.at_least: must be between 0 and 1"),
+        ("play.seats=[human]", "play.seats: this command does not use 'play'"),
+    ],
+)
+def test_bad_settings_are_refused_before_any_game(capsys, override, message):
+    assert main([*BASE, override]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_foreign_bundle_is_refused(capsys, run_folder):
+    where = [f"run.dir={run_folder.parent}", "run.name=tiny", "game.options.rows=4"]
+    assert main([*BASE, *where]) == 2
+    assert "rows" in capsys.readouterr().err
+
+
+def test_a_broken_bundle_is_refused(capsys, run_folder, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for name in (bundle.META, bundle.TENSORS):
+        (broken / name).write_bytes((run_folder / "best" / name).read_bytes()[:-5])
+    assert main([*BASE, f"eval.agent='{broken}'"]) == 2
+    assert "jaxgames: " in capsys.readouterr().err
