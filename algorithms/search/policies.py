@@ -17,6 +17,7 @@ then; what was drawn stays for the rest of that search.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ from algorithms.search.tree import Tree
 
 _FIRST = np.int32(0)  # node index within a one-node view
 _LOWEST = np.finfo(np.float32).min
+_LOW_SCORE = -1e9  # of a legal root action with hardly any prior: above a forbidden one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,43 +210,37 @@ def gumbel(
         noise = gumbel_scale * jax.random.gumbel(noise_key, logits.shape, logits.dtype)
         return key, None, logits, noise
 
-    def select_root(keys, view, spent, noise):
-        def one(key, view, spent, noise):
-            # Sequential halving counts the visits of this search, the q-values use all.
-            counted = view.replace(
-                children_visits=spent[None],
-                extra_data=mctx.GumbelMuZeroExtraData(root_gumbel=noise),
-            )
-            return mctx.gumbel_muzero_root_action_selection(
-                key,
-                counted,
-                _FIRST,
-                num_simulations=num_simulations,
-                max_num_considered_actions=max_num_considered_actions,
-                qtransform=lambda _, index: qtransform(view, index),
-            )
+    schedule = considered_visits(max_num_considered_actions, num_simulations)
 
-        return jax.vmap(one)(keys, view, spent, noise)
+    def completed(view):
+        return jax.vmap(lambda view: qtransform(view, _FIRST))(view)
+
+    def select_root(keys, view, spent, noise):
+        del keys
+        invalid, logits = view.root_invalid_actions, view.children_prior_logits[:, 0]
+        # The halving counts the visits of this search, the q-values use all.
+        considered = jnp.minimum(max_num_considered_actions, jnp.sum(~invalid, -1))
+        visits = jnp.asarray(schedule)[considered, spent.sum(-1)]
+        score = noise + (logits - logits.max(-1, keepdims=True)) + completed(view)
+        allowed = (spent == visits[:, None]) & ~invalid
+        return _argmax(jnp.where(allowed, jnp.maximum(_LOW_SCORE, score), -jnp.inf))
 
     def select(keys, view):
-        def one(key, view):
-            return mctx.gumbel_muzero_interior_action_selection(
-                key, view, _FIRST, 1, qtransform=qtransform
-            )
-
-        return jax.vmap(one)(keys, view)
+        del keys
+        visits, logits = view.children_visits[:, 0], view.children_prior_logits[:, 0]
+        improved = jax.nn.softmax(logits + completed(view))
+        return _argmax(improved - visits / (1 + visits.sum(-1, keepdims=True)))
 
     def improve(view):
         logits = view.children_prior_logits[:, 0]
-        completed = jax.vmap(lambda view: qtransform(view, _FIRST))(view)
-        logits = logits - logits.max(-1, keepdims=True) + completed
+        logits = logits - logits.max(-1, keepdims=True) + completed(view)
         logits = _mask(logits, view.root_invalid_actions)
         return jax.nn.softmax(logits), logits
 
     def choose(key, logits, leaders, noise):
         del key
         legal = logits > _LOWEST
-        score = jnp.maximum(-1e9, noise + logits)
+        score = jnp.maximum(_LOW_SCORE, noise + logits)
         return _argmax(jnp.where(leaders & legal, score, -jnp.inf))
 
     return Policy(
@@ -324,6 +320,29 @@ def puct(
     )
 
 
+def considered_visits(max_considered: int, num_simulations: int) -> np.ndarray:
+    """int32[max_considered + 1, num_simulations], the plan of sequential halving.
+
+    Row m is for m considered actions: simulation i goes to an action with that many visits.
+    The phases share the simulations equally, and each halves the actions down to two; in a
+    phase all actions still considered are visited in turn.
+    """
+    plan = np.zeros((max_considered + 1, num_simulations), np.int32)
+    for row, actions in zip(plan, range(max_considered + 1), strict=True):
+        if actions <= 1:
+            row[:] = np.arange(num_simulations)
+            continue
+        phases, visits, done = math.ceil(math.log2(actions)), 0, 0
+        alive = actions
+        while done < num_simulations:
+            turns = max(1, num_simulations // (phases * alive))
+            sweep = np.repeat(visits + np.arange(turns), alive)[: num_simulations - done]
+            row[done : done + len(sweep)] = sweep
+            visits, done = visits + turns, done + len(sweep)
+            alive = max(2, alive // 2)
+    return plan
+
+
 def gumbel_policy(
     params: Params,
     key: Array,
@@ -384,7 +403,10 @@ def _mask(logits: Array, invalid: Array | None) -> Array:
 
 
 def _argmax(score: Array) -> Array:
-    return jnp.argmax(score, axis=-1).astype(jnp.int32)
+    """First index of the maximum; two plain reductions, which vectorise where argmax does not."""
+    size = score.shape[-1]
+    best = score == score.max(-1, keepdims=True)
+    return jnp.minimum(jnp.where(best, jnp.arange(size), size).min(-1), size - 1)
 
 
 def _log(probs: Array) -> Array:

@@ -81,8 +81,15 @@ class Tree:
 
 def _of_children(per_node: Array, child: Array, missing: Array | int) -> Array:
     """`per_node` [B, N] read at `child` [B, A], `missing` where there is none."""
-    found = jnp.take_along_axis(per_node, jnp.maximum(child, 0).astype(jnp.int32), axis=1)
+    index = jnp.maximum(child, 0).astype(jnp.int32)
+    found = jnp.take_along_axis(per_node, index, axis=1, mode="promise_in_bounds")
     return jnp.where(child == UNVISITED, missing, found)
+
+
+def _at(per_node: Array, node: Array) -> Array:
+    """`per_node` [B, N, ...] read at `node` int32[B], which is never out of bounds."""
+    rows = jnp.arange(node.shape[0])
+    return per_node.at[rows, node].get(mode="promise_in_bounds")
 
 
 def plant(root: Root, num_nodes: int, invalid: Array) -> Tree:
@@ -119,18 +126,17 @@ def view(tree: Tree, node: Array, invalid: Array, extra: Any = None) -> mctx.Tre
 
     mctx's action selections and q-transforms read it under vmap, with node index 0.
     """
-    rows = jnp.arange(node.shape[0])
-    child = tree.child[rows, node]
-    mover_value = take_team(tree.value[rows, node], tree.to_move[rows, node])
+    child = _at(tree.child, node)
+    mover_value = take_team(_at(tree.value, node), _at(tree.to_move, node))
     q = _of_children(tree.q, child, 0.0)[:, None]
     return mctx.Tree(
-        node_visits=tree.visits[rows, node][:, None],
-        raw_values=tree.raw_value[rows, node][:, None],
+        node_visits=_at(tree.visits, node)[:, None],
+        raw_values=_at(tree.raw_value, node)[:, None],
         node_values=mover_value[:, None],
         parents=None,
         action_from_parent=None,
         children_index=child[:, None],
-        children_prior_logits=tree.prior[rows, node][:, None],
+        children_prior_logits=_at(tree.prior, node)[:, None],
         children_values=q,
         children_visits=_of_children(tree.visits, child, 0)[:, None],
         children_rewards=jnp.zeros_like(q),
