@@ -17,6 +17,7 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
+from algorithms import alphazero
 from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
 from algorithms.networks.model import NetworkConfig
@@ -150,6 +151,7 @@ class Config:
     device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     run: RunConfig = RunConfig()
     network: NetworkConfig = NetworkConfig()
+    alphazero: alphazero.Config = alphazero.Config()
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()

@@ -5,3 +5,25 @@
 raises typed errors (`configs.ConfigError` and those of `experiments.errors`) where the
 command line exits with a code.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def train(config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """`jaxgames train` without a shell; returns its result (see `jaxgames train --json`)."""
+    from experiments.commands import train as command
+    from experiments.resolve import resolve
+
+    return command.run(resolve("train", config, overrides))
+
+
+def evaluate(config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """`jaxgames evaluate` without a shell; returns its report (see `--json`)."""
+    from experiments.commands import evaluate as command
+    from experiments.resolve import resolve
+
+    settings = resolve("evaluate", config, overrides).config
+    return command.describe(*command.run(settings), settings.gate)

@@ -53,7 +53,7 @@ class Progress:
             self._bar.update(self._task, completed=share, description=text)
         elif time.monotonic() >= self._next:
             self._next = time.monotonic() + self._every
-            self._line(f"{100 * share:3.0f} %  {text}", share=round(share, 4), text=text, **values)
+            self._line(f"{100 * share:3.0f} %  {text}", {"share": round(share, 4), **values})
 
     def say(self, text: str, **values: Any) -> None:
         """A line that stays, at once."""
@@ -62,8 +62,9 @@ class Progress:
         if self._bar is not None:
             self._bar.console.print(text, highlight=False, markup=False)
         else:
-            self._line(text, text=text, **values)
+            self._line(text, values)
 
-    def _line(self, text: str, **values: Any) -> None:
-        line = json.dumps({"t": round(time.time(), 3), **values}) if self._json else text
+    def _line(self, text: str, values: dict[str, Any]) -> None:
+        row = {"t": round(time.time(), 3), "text": text.strip(), **values}
+        line = json.dumps(row, ensure_ascii=False) if self._json else text
         print(line, file=self._stream, flush=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
+import functools
 import json
 import math
 import os
@@ -196,7 +197,7 @@ def environment(resolved: configs.Resolved, argv: Iterable[str] = ()) -> dict[st
         "seed": resolved.config.seed,
         "argv": list(argv),
         "commit": commit(),
-        "versions": {name: metadata.version(name) for name in _PACKAGES},
+        "versions": versions(),
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "devices": [str(device) for device in jax.devices()],
@@ -205,6 +206,12 @@ def environment(resolved: configs.Resolved, argv: Iterable[str] = ()) -> dict[st
     }
 
 
+def versions() -> dict[str, str]:
+    """Of the packages that decide what a run computes."""
+    return {name: metadata.version(name) for name in _PACKAGES}
+
+
+@functools.cache
 def commit() -> str | None:
     """The commit of the source tree, with "+" when it was changed; None when installed."""
     root = pathlib.Path(__file__).resolve().parent.parent

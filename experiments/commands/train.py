@@ -1,0 +1,92 @@
+"""`jaxgames train`: train an agent into a run folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+import jax
+
+from algorithms import ratings
+from configs import ConfigError, Resolved
+from experiments import errors
+from experiments.cli import Flags
+from experiments.device import select
+from experiments.progress import Progress
+from experiments.run_folder import open_run
+
+
+def main(call) -> int:
+    result = run(call.resolved, call.flags, sys.argv)
+    if call.flags.json:
+        print(json.dumps(result, ensure_ascii=False))
+    else:
+        show(result)
+    return errors.DONE
+
+
+def run(resolved: Resolved, flags: Flags = Flags(quiet=True), argv=()) -> dict[str, Any]:  # noqa: B008
+    """Trains as `resolved` says; returns the result as JSON values.
+
+    Raises:
+      ConfigError: before anything compiles.
+      errors.RunError, errors.NumericsError, errors.GateError, errors.Interrupted, OSError.
+    """
+    train = resolved.config.train
+    if not train.minutes and not train.chunks:
+        raise ConfigError("train.minutes", "set this or train.chunks, or training never ends")
+    select(resolved.config.device)
+    if train.compile_cache:
+        use_compile_cache()
+    from experiments.training import Trainer
+
+    with Progress(flags) as progress:
+        trainer = Trainer(resolved, progress)
+        with open_run(resolved, argv) as folder:
+            progress.say(f"run folder: {folder.path}")
+            result = trainer.run(folder)
+    gate = resolved.config.gate
+    for row in result["evaluations"][:1]:
+        metrics = {name: ratings.Interval(**row[name]) for name in ratings.METRICS}
+        value = ratings.gate_value(metrics, gate)
+        if value < gate.at_least:
+            raise errors.GateError(
+                f"gate not met: {gate.bound} {gate.metric} against {row['opponent']} is "
+                f"{value:.4f}, wanted at least {gate.at_least:g}"
+            )
+    return result
+
+
+def show(result: dict[str, Any]) -> None:
+    """The end of a run for a person."""
+    print(
+        f"{result['updates']} updates, {result['env_steps']} moves of self-play, "
+        f"{result['minutes']:.1f} minutes"
+    )
+    for row in result["evaluations"]:
+        rate = ratings.Interval(**row["winrate"])
+        print(
+            f"{row['agent']} against {row['opponent']}: wins {rate} (Wilson 95 %) "
+            f"of {row['games']} games"
+        )
+    print(f"best weights: {result['bundle']}")
+    print(f"play them:    jaxgames play play.opponent={result['run']}")
+
+
+def use_compile_cache() -> None:
+    """Keep compiled programs between runs, where only this user can write.
+
+    The cache holds executables; a setting made elsewhere (by a test, say) is left alone.
+    """
+    if jax.config.jax_compilation_cache_dir:
+        return
+    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    folder = pathlib.Path(home) / "jaxgames" / "xla"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:  # no home, or one that is read-only: compile each time
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))

@@ -1,0 +1,391 @@
+"""The loop around a learner: chunks, evaluation, metrics, checkpoints, the best bundle.
+
+Nothing in here changes what is learnt, except the end of the learning rate's schedule: the
+share of the budget that is spent. With a budget in chunks a run is a function of its
+settings and seed, however often it was interrupted; with one in minutes it is not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from algorithms import agents, alphazero, arena, bundle, ratings
+from algorithms.checkpoint import Checkpoints
+from algorithms.learner import Learner, TrainState
+from algorithms.networks.model import Model, build
+from configs import ConfigError, make_game
+from experiments import errors, run_folder
+from experiments.interrupts import Interrupts
+from experiments.progress import Progress
+from jaxgames.core import Game
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """An agent that can be trained: its learner, its settings, its head in play."""
+
+    make: Callable[[Game, Model, Any], Learner]
+    section: str
+    head: str
+
+
+KINDS = {
+    "alphazero": Kind(alphazero.make, "alphazero", "policy"),
+}
+
+
+@dataclasses.dataclass
+class Position:
+    """Where a run is; saved with each checkpoint.
+
+    Attributes:
+      chunks: chunks done.
+      seconds: time spent, over all sittings.
+      best: win rate of the weights in best/ against the first opponent, and its bounds.
+    """
+
+    chunks: int = 0
+    seconds: float = 0.0
+    best: dict[str, float] | None = None
+
+
+class Trainer:
+    """One sitting of a run. Raises ConfigError for settings that the game can not meet."""
+
+    folder: run_folder.RunFolder
+
+    def __init__(self, resolved, progress: Progress):
+        self.resolved, self.config = resolved, resolved.config
+        self.progress = progress
+        kind = KINDS[self.config.agent]
+        self.settings = getattr(self.config, kind.section)
+        self.game = make_game(self.config)
+        self.model = build(self.game, self.config.network)
+        try:
+            self.learner = kind.make(self.game, self.model, self.settings)
+        except ValueError as error:
+            field, _, rule = str(error).partition(": ")
+            raise ConfigError(f"{kind.section}.{field}", rule) from None
+        self.at = Position()
+        self.agents = {
+            "network": agents.network_agent(self.game, self.model, head=kind.head),
+            "search": agents.search_agent(
+                self.game, self.model, self.config.train.eval.search, head=kind.head
+            ),
+        }
+        self.opponents = {
+            name: _opponent(name, self.game) for name in self.config.train.eval.opponents
+        }
+        self._began = time.monotonic()
+        self._chunk_seconds = 0.0
+        self._text = "compiling"
+
+    # ---- the loop ----
+
+    def run(self, folder: run_folder.RunFolder) -> dict[str, Any]:
+        """Train to the end of the budget; returns the result as JSON values.
+
+        Raises:
+          errors.Interrupted: after Ctrl-C, with everything saved.
+          errors.NumericsError: NaN or infinity, with everything saved.
+          OSError: full disk; what was saved before is untouched.
+        """
+        self.folder = folder
+        with (
+            Checkpoints(folder.path / "ckpt", self.config.train.keep) as saved,
+            Interrupts(self._first_interrupt, self._second_interrupt) as interrupts,
+        ):
+            state = None
+            try:
+                state = interrupts.run(lambda: self._start(saved))
+                while not self._finished():
+                    state = self._chunk(state, saved, interrupts)
+                    self._leave_if_wanted(interrupts)
+                result = self._final(state, interrupts)
+            except errors.Interrupted:
+                folder.status("interrupted", **self._where(state))
+                raise
+            except BaseException as error:
+                _try(lambda error=error: folder.status("failed", message=str(error)))
+                raise
+            folder.status("finished", **self._where(state), result=result)
+            folder.event("finish")
+            return result
+
+    def _start(self, saved: Checkpoints) -> TrainState:
+        key = jax.random.key(self.config.seed)
+        steps = saved.steps()
+        if not steps:  # a resumed run may have been killed before its first checkpoint
+            self.folder.rewind(0)
+            return self.learner.init(key)
+        step = self.config.run.step
+        state, meta = saved.restore(jax.eval_shape(self.learner.init, key), step)
+        aside = saved.set_aside(meta["step"], self.folder.path / "ckpt.discarded")
+        gone = self.folder.rewind(meta["step"])
+        self.at = Position(**meta["position"])
+        self.folder.event("restore", step=meta["step"], rows_discarded=gone, set_aside=aside)
+        self.progress.say(f"resumed {self.folder.path} at update {meta['step']}")
+        return state
+
+    def _chunk(self, state: TrainState, saved: Checkpoints, interrupts) -> TrainState:
+        """One chunk and what is due after it."""
+        train = self.config.train
+        state = self._schedule(state)
+        start, first = time.monotonic(), self._chunk_seconds == 0
+        state, metrics = interrupts.run(lambda: _to_host(self.learner.run_chunk(state)), self._tick)
+        seconds = time.monotonic() - start
+        self._chunk_seconds = seconds
+        self.at.chunks += 1
+        env_steps, step = int(state.env_steps), int(state.updates)
+        times = {"time/chunk": seconds, "time/first_chunk": float(first)}
+        self.folder.metric("train", step, env_steps, {**metrics, **times})
+        sick = not_finite(metrics)
+        score = None
+        if not sick and train.eval.every and self.at.chunks % train.eval.every == 0:
+            score = self._evaluate(state, interrupts)
+        self._text = summary(state, metrics, self.at.best)
+        self._tick()
+        last = self._finished() or interrupts.wanted or bool(sick)
+        if last or self.at.chunks % train.save_every == 0:
+            self._save(state, saved, score)
+        self.folder.status("running", **self._where(state))
+        if sick:
+            before = [s for s in saved.steps() if s < step]
+            hint = f"; an earlier state is run.step={before[-1]}" if before else ""
+            raise errors.NumericsError(
+                f"{', '.join(sick)} became NaN or infinite at update {step}; "
+                f"the state is saved in {self.folder.path}{hint}"
+            )
+        return state
+
+    def _final(self, state: TrainState, interrupts) -> dict[str, Any]:
+        """The last evaluation, and the bundle with its measured strength."""
+        settings = self.config.train.eval
+        if settings.every and self.at.chunks % settings.every or self.at.best is None:
+            self._evaluate(state, interrupts)
+        result = {
+            "run": str(self.folder.path),
+            "bundle": str(self.folder.path / "best"),
+            "updates": int(state.updates),
+            "env_steps": int(state.env_steps),
+            "minutes": round(self._seconds() / 60, 2),
+            "evaluations": [],
+        }
+        if not settings.final_pairs:
+            return result
+        expected = jax.eval_shape(self.model.init, jax.random.key(0))
+        best = bundle.load(self.folder.path / "best", expected, self.game)
+        params = jax.tree.map(jnp.asarray, best.params)
+        agent = settings.final_agent
+        for name in self.opponents:
+            self._leave_if_wanted(interrupts)
+            # Deals of their own: the ones before chose the weights.
+            evaluation = self._play(
+                params, agent, name, settings.final_pairs, self.config.seed + 1, interrupts
+            )
+            row = {"agent": agent, "opponent": name, **brief(evaluation)}
+            result["evaluations"].append(row)
+            self.folder.games("final", evaluation.rows())
+            self.folder.metric(
+                "eval", best.meta["step"], best.meta["env_steps"], {f"eval/final/{name}": row}
+            )
+            self.progress.say(
+                f"{agent} against {name}: {evaluation.winrate} over {evaluation.games} games"
+            )
+        strength = {"search": dataclasses.asdict(settings.search), "games": result["evaluations"]}
+        bundle.save(self.folder.path / "best", best.params, {**best.meta, "strength": strength})
+        return result
+
+    # ---- parts of it ----
+
+    def _leave_if_wanted(self, interrupts: Interrupts) -> None:
+        if interrupts.wanted:
+            raise errors.Interrupted(
+                f"interrupted; {self.folder.path} is saved, go on with "
+                f"run.name={self.folder.name} run.resume=true"
+            )
+
+    def _schedule(self, state: TrainState) -> TrainState:
+        """Let the learning rate reach its end when the budget is spent.
+
+        From the steps so far, and the share of the budget they took, follows the step at
+        which the fall ends.
+        """
+        share, optim = self._share(), self.settings.optim
+        done = int(state.opt_state.count) - optim.warmup_steps
+        if not self.config.train.decay or optim.decay_steps or share <= 0 or done <= 0:
+            return state
+        hyper = {**state.hyper, "decay_steps": jnp.float32(max(done / share, 1.0))}
+        return dataclasses.replace(state, hyper=hyper)
+
+    def _share(self) -> float:
+        """How much of the budget is spent, 0..1."""
+        train = self.config.train
+        by_time = self._seconds() / (60 * train.minutes) if train.minutes else 0.0
+        by_count = self.at.chunks / train.chunks if train.chunks else 0.0
+        return min(max(by_time, by_count), 1.0)
+
+    def _finished(self) -> bool:
+        train = self.config.train
+        if train.chunks and self.at.chunks >= train.chunks:
+            return True
+        # Half a chunk early or late: on time on average.
+        left = 60 * train.minutes - self._seconds()
+        return bool(train.minutes) and left < self._chunk_seconds / 2
+
+    def _seconds(self) -> float:
+        return self.at.seconds + time.monotonic() - self._began
+
+    def _evaluate(self, state: TrainState, interrupts) -> float:
+        """Play the opponents; returns the win rate against the first, and keeps best/."""
+        settings = self.config.train.eval
+        step, env_steps = int(state.updates), int(state.env_steps)
+        values: dict[str, Any] = {}
+        rates = []
+        start = time.monotonic()
+        for name in self.opponents:
+            evaluation = self._play(
+                state.params, settings.agent, name, settings.pairs, self.config.seed, interrupts
+            )
+            rates.append(evaluation.winrate)
+            values[f"eval/winrate/{name}"] = evaluation.winrate.mean
+            values[f"eval/winrate/{name}/low"] = evaluation.winrate.low
+            values[f"eval/winrate/{name}/high"] = evaluation.winrate.high
+            values[f"eval/games/{name}"] = evaluation.games
+            self.folder.games(str(step), evaluation.rows())
+        values["time/eval"] = time.monotonic() - start
+        self.folder.metric("eval", step, env_steps, values)
+        texts = [f"{n} {r}" for n, r in zip(self.opponents, rates, strict=True)]
+        self.progress.say(f"update {step}: {settings.agent} against {', '.join(texts)}", **values)
+        if is_better(rates[0], self.at.best):
+            best = self.at.best
+            self._bundle(state, rates[0], evaluation.games)
+            if best is None or rates[0].mean >= best["mean"]:
+                best = vars(rates[0])
+            self.at.best = dict(best)
+        return rates[0].mean
+
+    def _play(self, params, agent, opponent, pairs, seed, interrupts) -> arena.Evaluation:
+        seat = agents.Seat(dataclasses.replace(self.agents[agent]), params)
+        work = lambda: arena.evaluate_paired(  # noqa: E731
+            self.game, seat, self.opponents[opponent], pairs, seed
+        )
+        return interrupts.run(work, self._tick)
+
+    def _bundle(self, state: TrainState, rate: ratings.Interval, games: int) -> None:
+        meta = bundle.describe(
+            self.game,
+            agent=self.config.agent,
+            network=self.config.network,
+            step=int(state.updates),
+            env_steps=int(state.env_steps),
+            run=self.folder.name,
+            seed=self.config.seed,
+            commit=run_folder.commit(),
+            strength={
+                "opponent": next(iter(self.opponents)),
+                "agent": self.config.train.eval.agent,
+                "games": games,
+                **vars(rate),
+            },
+        )
+        bundle.save(self.folder.path / "best", state.params, meta)
+
+    def _save(self, state: TrainState, saved: Checkpoints, score: float | None) -> None:
+        start, step = time.monotonic(), int(state.updates)
+        if step in saved.steps():
+            return
+        position = dataclasses.replace(self.at, seconds=round(self._seconds(), 3))
+        meta = {
+            "position": dataclasses.asdict(position),
+            "config": self.resolved.flat(),
+            "preset": self.resolved.preset,
+            "game": self.game.id,
+            "game_version": self.game.version,
+            "commit": run_folder.commit(),
+            "versions": run_folder.versions(),
+        }
+        saved.save(step, state, meta, score)
+        values = {"time/ckpt": time.monotonic() - start}
+        self.folder.metric("event", step, int(state.env_steps), values)
+
+    def _where(self, state: TrainState | None) -> dict[str, Any]:
+        if state is None:
+            return {}
+        return {
+            "step": int(state.updates),
+            "env_steps": int(state.env_steps),
+            "chunks": self.at.chunks,
+            "share": round(self._share(), 4),
+            "minutes": round(self._seconds() / 60, 2),
+            "best": self.at.best,
+        }
+
+    def _tick(self) -> None:
+        self.progress.update(self._share(), self._text, chunks=self.at.chunks)
+
+    def _first_interrupt(self) -> None:
+        self.progress.say("finishing the chunk and saving; once more to stop now")
+
+    def _second_interrupt(self) -> None:
+        _try(lambda: self.folder.status("interrupted", message="stopped at once"))
+
+
+def _opponent(name: str, game: Game) -> agents.Seat:
+    try:
+        return agents.from_spec(name, game)
+    except agents.AgentError as error:
+        raise ConfigError("train.eval.opponents", str(error).removeprefix("agent: ")) from None
+
+
+def _to_host(result: tuple[TrainState, dict[str, Any]]) -> tuple[TrainState, dict[str, float]]:
+    state, metrics = result
+    jax.block_until_ready(state)
+    return state, {name: float(value) for name, value in jax.device_get(metrics).items()}
+
+
+def not_finite(metrics: dict[str, float]) -> list[str]:
+    """Names of figures that are NaN or infinite."""
+    return [name for name, value in metrics.items() if not math.isfinite(value)]
+
+
+def is_better(rate: ratings.Interval, best: dict[str, float] | None) -> bool:
+    """Whether newer weights take the place of the best: unless they are clearly worse.
+
+    A few hundred games can not tell near equals apart, and later weights tend to be the
+    stronger ones; "clearly" is below the interval of the highest rate so far.
+    """
+    return best is None or rate.mean >= best["low"]
+
+
+def brief(evaluation: arena.Evaluation) -> dict[str, Any]:
+    """The figures of an evaluation that a result carries."""
+    return {
+        "games": evaluation.games,
+        "winrate": vars(evaluation.winrate),
+        "winrate_groups": vars(evaluation.winrate_groups),
+        "seed": evaluation.seed,
+    }
+
+
+def summary(state: TrainState, metrics: dict[str, float], best: dict | None) -> str:
+    """The live line."""
+    parts = [f"update {int(state.updates)}", f"{int(state.games)} games"]
+    parts += [f"loss {metrics['loss/total']:.3f}"] if "loss/total" in metrics else []
+    parts += [f"best {100 * best['mean']:.0f} %"] if best else []
+    return ", ".join(parts)
+
+
+def _try(action: Callable[[], None]) -> None:
+    """For last words on a disk that may be full."""
+    try:
+        action()
+    except OSError:
+        pass
