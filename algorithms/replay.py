@@ -51,6 +51,7 @@ class Sample:
       steps after it in its row.
     same_game: bool[N, horizon + 1], which of those belong to the entry's game.
     outcome: float32[N, T], result of the game; zero if it still runs.
+    over: bool[N], whether the game has ended.
     probability: float32[N], chance of drawing this entry.
     column, row: int32[N], for `set_priorities`.
     """
@@ -58,6 +59,7 @@ class Sample:
     items: Any
     same_game: Array
     outcome: Array
+    over: Array
     probability: Array
     column: Array
     row: Array
@@ -179,6 +181,7 @@ class Replay:
             items=items,
             same_game=state.game[columns, row[:, None]] == game[:, None],
             outcome=jnp.where(over[:, None], outcome, 0.0),
+            over=over,
             probability=mass[column, row] / total,
             column=column,
             row=row,
