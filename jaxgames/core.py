@@ -43,20 +43,21 @@ Array = jax.Array
 Bot = Callable[["State", Array], Array]
 
 
-class RulesError(ValueError):
+class FieldError(ValueError):
+    """Something wrong with one named part of an input: `field` and `message`."""
+
+    def __init__(self, field: str, message: str):
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+class RulesError(FieldError):
     """Options that no game can have; `field` names the offending option."""
 
-    def __init__(self, field: str, message: str):
-        super().__init__(f"{field}: {message}")
-        self.field = field
 
-
-class PositionError(ValueError):
+class PositionError(FieldError):
     """A text that is no position of this game; `field` names the offending part."""
-
-    def __init__(self, field: str, message: str):
-        super().__init__(f"{field}: {message}")
-        self.field = field
 
 
 @jax.tree_util.register_dataclass
@@ -372,12 +373,22 @@ def make(name: str, preset: str | None = None, **options: Any) -> Game:
     cls = game_type(name)
     if preset is not None and preset not in cls.presets:
         raise RulesError("preset", f"unknown name {preset!r}{nearest(preset, cls.presets)}")
-    fields = {f.name for f in dataclasses.fields(cls.rules_type)}
-    for option in options:
+    fields = {f.name: f.default for f in dataclasses.fields(cls.rules_type)}
+    for option, value in options.items():
         if option not in fields:
             raise RulesError(option, f"no such option of {name}{nearest(option, fields)}")
+        _check_kind(option, value, fields[option])
     base = dict(cls.presets[preset]) if preset is not None else {}
     return cls(rules=cls.rules_type(**{**base, **options}))
+
+
+def _check_kind(option: str, value: Any, default: Any) -> None:
+    """An option has the type of its default, a whole number serving as a real one too."""
+    if default is None or default is dataclasses.MISSING:
+        return
+    kind = type(default)
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise RulesError(option, f"{kind.__name__}, got {value!r}")
 
 
 def nearest(name: str, known: Any) -> str:
