@@ -337,12 +337,19 @@ def _deck(text: str, hands, discards, draft) -> np.ndarray:
 # ---- what must agree ----
 
 
+def lines_of() -> list[np.ndarray]:
+    """Cells of every line of five or more: 10 rows, 10 columns, 22 diagonals."""
+    grid = np.arange(board.CELLS).reshape(board.SIZE, board.SIZE)
+    diagonals = [g.diagonal(k) for g in (grid, grid[:, ::-1]) for k in range(-5, 6)]
+    return [*grid, *grid.T, *diagonals]
+
+
 def run_facts(options, chips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sequences int[T] and locked chips bool[100] of a board under lock_rule=run."""
     scores, locked = np.zeros(options.teams, int), np.zeros(board.CELLS, bool)
     for team in range(options.teams):
         own = (chips == team + 1) | board.IS_CORNER
-        for line in _LINES:
+        for line in lines_of():
             start = 0
             for end in range(len(line) + 1):
                 if end == len(line) or not own[line[end]]:
@@ -355,10 +362,6 @@ def run_facts(options, chips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scores, locked & ~board.IS_CORNER
 
 
-_GRID = np.arange(board.CELLS).reshape(board.SIZE, board.SIZE)
-_LINES = [*_GRID, *_GRID.T] + [
-    grid.diagonal(k) for grid in (_GRID, _GRID[:, ::-1]) for k in range(-5, 6)
-]
 _HEART = [44, 45, 54, 55]
 
 
