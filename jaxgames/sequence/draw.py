@@ -241,7 +241,7 @@ def _card(game, x: float, y: float, card: int, dead: bool) -> str:
         face = (
             _text(middle, y + 19, 17, "k mid b", "J")
             + _text(middle, y + 34, 14, "mid", glyphs)
-            + _text(middle, y + 46, 9, "dim mid b", power)
+            + _text(middle, y + 46, 8.5, "dim mid b", power)
         )
         title = f"{card_text(card)}: a jack that {power}s a chip"
     else:
@@ -273,7 +273,6 @@ def _panel(state, viewer: int | None) -> tuple[str, float]:
     about = f"{options.players} players, {options.teams} teams, {options.sequences_to_win} to win"
     parts.append(_text(x, y, 13, "dim", about))
     y += 34
-    kind = status(state)
     parts.append(_text(x, y, 18, "k b", headline(state)))
     y += 14
     own = None if viewer is None else viewer % options.teams
@@ -309,29 +308,41 @@ def _panel(state, viewer: int | None) -> tuple[str, float]:
         for slot, card in enumerate(slots(state)):
             parts.append(_card(game, x + CARD_STEP * slot, y, card, card in dead))
         y += CARD_H + 14
-    per_row = PANEL_WIDTH // CARD_STEP
-    for seat in range(options.players):
-        cards = hand_cards(state, seat)
-        shown = viewer is None or seat == viewer
-        mover = kind == "playing" and seat == int(state.current_player)
-        y += 27 if shown else 25
-        parts.append(_chip(x + 9, y - 5, seat % options.teams, 8))
-        words = f"Seat {seat}" + (" (you)" if seat == viewer else "")
-        words += " \u25c0 to move" if mover else ""
-        parts.append(_text(x + 24, y, 13, "k b" if mover or seat == viewer else "k", words))
-        if not shown:
-            parts += [
-                _back(x + PANEL_WIDTH - 14 - 17 * i, y - 15) for i in range(min(len(cards), 8))
-            ]
-            continue
-        y += 9
-        for i, card in enumerate(cards):
-            row, col = divmod(i, per_row)
-            at = (x + CARD_STEP * col, y + row * (CARD_H + 16))
-            parts.append(_card(game, *at, card, card in dead))
-        rows = -(-len(cards) // per_row)
-        y += rows * (CARD_H + 16) - (0 if any(c in dead for c in cards) else 8)
-    return "".join(parts), y
+    hands, y = _hands(state, viewer, y)
+    return "".join([*parts, *hands]), y
+
+
+def _hands(state, viewer: int | None, y: float) -> tuple[list[str], float]:
+    """All hands below `y`: cards or, for seats that `viewer` can not see, their backs."""
+    game, seats, parts = state.game, state.game.rules.players, []
+    dead, per_row = dead_cards(state), PANEL_WIDTH // CARD_STEP
+    abreast = 2 if viewer is None and game.rules.hand_size * 2 < per_row else 1
+    column = PANEL_WIDTH / abreast
+    for first in range(0, seats, abreast):
+        lowest = y
+        for seat in range(first, min(first + abreast, seats)):
+            x, bottom = PANEL + column * (seat - first), y + 27
+            mover = status(state) == "playing" and seat == int(state.current_player)
+            parts.append(_chip(x + 9, bottom - 5, seat % game.rules.teams, 8))
+            words = f"Seat {seat}" + (" (you)" if seat == viewer else "")
+            words += (" \u25c0", " \u25c0 to move")[abreast == 1] if mover else ""
+            bold = "k b" if mover or seat == viewer else "k"
+            parts.append(_text(x + 24, bottom, 13, bold, words))
+            cards = hand_cards(state, seat)
+            if viewer is not None and seat != viewer:
+                backs = range(min(len(cards), 8))
+                parts += [_back(PANEL + PANEL_WIDTH - 14 - 17 * i, bottom - 15) for i in backs]
+            else:
+                bottom += 9
+                for i, card in enumerate(cards):
+                    row, col = divmod(i, per_row)
+                    at = (x + CARD_STEP * col, bottom + row * (CARD_H + 14))
+                    parts.append(_card(game, *at, card, card in dead))
+                marked = any(card in dead for card in cards)
+                bottom += -(-len(cards) // per_row) * (CARD_H + 14) - (2 if marked else 13)
+            lowest = max(lowest, bottom)
+        y = lowest
+    return parts, y
 
 
 def svg(state, viewer: int | None = None) -> str:
