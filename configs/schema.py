@@ -17,7 +17,7 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from algorithms import alphazero
+from algorithms import alphazero, dqn
 from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
 from algorithms.networks.model import NetworkConfig
@@ -142,6 +142,34 @@ class PlayConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class BenchmarkConfig:
+    """What `jaxgames benchmark` measures.
+
+    Attributes:
+      batches: env: games side by side.
+      steps: env: steps per measurement.
+      repeats: measurements; the report gives their median and spread.
+      chunks: train: chunks per measurement.
+      peers: env, search: measure other libraries beside ours where installed.
+      out: also write the report as JSON to this file; empty: only stdout.
+    """
+
+    batches: tuple[int, ...] = (256, 1024, 4096)
+    steps: int = 256
+    repeats: int = 5
+    chunks: int = 3
+    peers: bool = True
+    out: str = ""
+
+    def __post_init__(self):
+        for field in ("steps", "repeats", "chunks"):
+            value = getattr(self, field)
+            require(value >= 1, field, f"at least 1, got {value}")
+        fit = len(self.batches) > 0 and min(self.batches) >= 1
+        require(fit, "batches", f"one or more whole numbers from 1, got {list(self.batches)}")
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """All settings. `config_type(game)` narrows `game.options` to that game's rules."""
 
@@ -152,10 +180,12 @@ class Config:
     run: RunConfig = RunConfig()
     network: NetworkConfig = NetworkConfig()
     alphazero: alphazero.Config = alphazero.Config()
+    dqn: dqn.Config = dqn.Config()
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()
     play: PlayConfig = PlayConfig()
+    benchmark: BenchmarkConfig = BenchmarkConfig()
 
     def __post_init__(self):
         require(0 <= self.seed < 2**32, "seed", f"0 to 4294967295, got {self.seed}")

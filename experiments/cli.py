@@ -41,6 +41,7 @@ class Command:
       sections: top-level keys of the configuration that this command reads.
       subjects: choices of a first word, such as `benchmark env`; empty for none.
       max_configs: how many CONFIG words it takes.
+      default_config: the CONFIG when none is given.
     """
 
     target: str
@@ -49,6 +50,7 @@ class Command:
     sections: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     max_configs: int = 1
+    default_config: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +69,12 @@ class Call:
         from experiments.resolve import resolve
 
         return resolve(self.command, self.configs[0] if self.configs else "", self.overrides)
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command line as words, flags left out."""
+        words = ("jaxgames", self.command, self.subject, *self.configs, *self.overrides)
+        return tuple(word for word in words if word)
 
 
 _TRAINING = ("game", "agent", "seed", "device", "run", "network", "alphazero", "dqn", "train")
@@ -99,6 +107,7 @@ COMMANDS: dict[str, Command] = {
         ("jaxgames benchmark env game=sequence", "jaxgames benchmark search --json"),
         (*_TRAINING, "benchmark"),
         subjects=("env", "search", "train"),
+        default_config="sequence",
     ),
     "configs": Command(
         "experiments.commands.configs:main",

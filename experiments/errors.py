@@ -29,9 +29,8 @@ class Interrupted(KeyboardInterrupt):
 _CODES = {
     "ConfigError": USAGE,
     "UsageError": USAGE,
-    "RulesError": USAGE,
-    "PositionError": USAGE,
-    "RecordError": USAGE,
+    "FieldError": USAGE,  # rules, positions, records
+    "AgentError": USAGE,
     "IllegalAction": USAGE,
     "BundleError": USAGE,
     "CheckpointError": USAGE,

@@ -21,6 +21,7 @@ def resolve(command: str, preset: str, overrides: Iterable[str]) -> configs.Reso
     given = {o.key: o.value for o in grammar.parse(texts)}
     sections = COMMANDS[command].sections or None
     if given.get("run.resume") is not True:
+        preset = preset or COMMANDS[command].default_config
         return configs.load(preset, texts, sections=sections)
     name = given.get("run.name", "")
     folder = pathlib.Path(str(given.get("run.dir", "runs"))) / str(name)

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms import agents, alphazero, arena, bundle, ratings
+from algorithms import agents, alphazero, arena, bundle, dqn, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import Learner, TrainState
 from algorithms.networks.model import Model, build
@@ -38,6 +38,7 @@ class Kind:
 
 KINDS = {
     "alphazero": Kind(alphazero.make, "alphazero", "policy"),
+    "mcts_dqn": Kind(dqn.make, "dqn", "q"),
 }
 
 

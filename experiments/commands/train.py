@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import sys
 from typing import Any
 
 import jax
@@ -20,11 +19,11 @@ from experiments.run_folder import open_run
 
 
 def main(call) -> int:
-    result = run(call.resolved, call.flags, sys.argv)
+    result = run(call.resolved, call.flags, call.argv)
     if call.flags.json:
         print(json.dumps(result, ensure_ascii=False))
     else:
-        show(result)
+        show(result, call.resolved)
     return errors.DONE
 
 
@@ -60,7 +59,7 @@ def run(resolved: Resolved, flags: Flags = Flags(quiet=True), argv=()) -> dict[s
     return result
 
 
-def show(result: dict[str, Any]) -> None:
+def show(result: dict[str, Any], resolved: Resolved) -> None:
     """The end of a run for a person."""
     print(
         f"{result['updates']} updates, {result['env_steps']} moves of self-play, "
@@ -73,7 +72,8 @@ def show(result: dict[str, Any]) -> None:
             f"of {row['games']} games"
         )
     print(f"best weights: {result['bundle']}")
-    print(f"play them:    jaxgames play play.opponent={result['run']}")
+    game = resolved.preset or f"game={resolved.config.game.name}"
+    print(f"play them:    jaxgames play {game} \"play.seats=[human,'{result['run']}']\"")
 
 
 def use_compile_cache() -> None:

@@ -67,8 +67,8 @@ def test_floats_are_finite(value):
 def test_ranges():
     refused("seed=-1", "seed: 0 to")
     refused("train.minutes=-1", "train.minutes: at least 0")
-    refused("eval.pairs=0", "eval.pairs: at least 1")
-    refused("alphazero.learning_rate=-1", "alphazero.learning_rate: ")
+    refused("eval.pairs=0", "eval.pairs: must be at least 1")
+    refused("alphazero.optim.learning_rate=-1", "alphazero.optim.learning_rate: ")
     refused("train.eval.search.num_simulations=0", "train.eval.search.num_simulations: ")
 
 
