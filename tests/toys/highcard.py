@@ -105,7 +105,7 @@ class HighCard(core.Game):
 
     def _step(self, state, action, key):
         edges = jnp.cumsum(state.deck.astype(jnp.int32))
-        number = jax.random.randint(key, (), 0, jnp.maximum(edges[-1], 1))
+        number = jnp.minimum(jax.random.uniform(key) * edges[-1], edges[-1] - 1)
         return self._play(state, action, jnp.sum(edges <= number))
 
     def _play(self, state, action, card):

@@ -155,6 +155,8 @@ class MNK(core.Game):
             leaves = json.loads(text)
         except json.JSONDecodeError as error:
             raise core.PositionError("text", f"not JSON ({error})") from None
+        if not isinstance(leaves, dict):
+            raise core.PositionError("text", "not a JSON object")
         blank = self._init(jax.random.key(0))
         values = {}
         for f in dataclasses.fields(blank):
