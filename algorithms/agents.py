@@ -21,7 +21,7 @@ from algorithms import bundle
 from algorithms.networks.model import Model, NetworkConfig, build, evaluator, masked
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
-from jaxgames.core import Array, Game, State, nearest
+from jaxgames.core import Array, FieldError, Game, State, nearest
 
 #: Bundles that come with the package: BUNDLES / game id / name.
 BUNDLES = pathlib.Path(__file__).resolve().parent / "bundles"
@@ -36,12 +36,8 @@ PLAY_SEARCH = SearchConfig(
 Act = Callable[[Any, Array, State, Array], Array]
 
 
-class AgentError(ValueError):
+class AgentError(FieldError):
     """A text that names no agent; `field` is the offending part."""
-
-    def __init__(self, field: str, message: str):
-        super().__init__(f"{field}: {message}")
-        self.field = field
 
 
 @jax.tree_util.register_dataclass
