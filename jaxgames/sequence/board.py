@@ -8,7 +8,6 @@ A bit plane is uint16[10]: bit c of word r is the cell (r, c).
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -76,52 +75,3 @@ def to_rows(cells):
     """Bit planes uint16[..., 10] of bool[..., 10, 10]."""
     bits = cells.astype(jnp.uint16) << np.arange(SIZE, dtype=np.uint16)
     return jnp.sum(bits, axis=-1, dtype=jnp.uint16)
-
-
-# ---- lines through a cell; a line is a uint32 word, bit i its cell in row i (the horizontal
-# line: in column i), cells outside the board 0. Order: horizontal, vertical, down-right,
-# down-left.
-
-_SLOPES = np.array([0, 1, -1], np.int32)  # columns per row of the last three lines
-
-
-def _shifts(row, col):
-    """uint32[3, 10]: column of the line's cell in each row, plus 10 so that it is never < 0."""
-    rows = np.arange(SIZE, dtype=np.int32)
-    return (col + SIZE + _SLOPES[:, None] * (rows - row)).astype(jnp.uint32)
-
-
-def lines_through(rows, row, col):
-    """The four lines of plane `rows` uint16[10] through (row, col); (uint32[4], position[4]).
-
-    `position` (uint32) is the bit of (row, col) in each word.
-    """
-    rows = rows.astype(jnp.uint32)
-    at = np.arange(SIZE, dtype=np.int32)
-    horizontal = jnp.sum(jnp.where(at == row, rows, 0), dtype=jnp.uint32)
-    bits = ((rows << SIZE) >> _shifts(row, col)) & 1
-    others = jnp.sum(bits << at.astype(np.uint32), axis=-1, dtype=jnp.uint32)
-    words = jnp.concatenate([horizontal[None], others])
-    return words, jnp.stack([col, row, row, row]).astype(jnp.uint32)
-
-
-def paint_lines(words, row, col):
-    """uint16[10], the plane of all cells marked in the four lines through (row, col)."""
-    at = np.arange(SIZE, dtype=np.int32)
-    horizontal = jnp.where(at == row, words[0], jnp.uint32(0))
-    bits = (words[1:, None] >> at.astype(np.uint32)) & 1
-    others = (bits << _shifts(row, col)) >> SIZE
-    plane = horizontal | others[0] | others[1] | others[2]
-    return plane.astype(jnp.uint16) & FULL_ROW
-
-
-def run_ends(words, position):
-    """Lengths of the runs of ones that end just below and start just above each position.
-
-    Both uint32[4]; the bit at the position itself is taken as one.
-    """
-    here = words | (jnp.uint32(1) << position)
-    up = here >> position
-    above = jax.lax.population_count(up & ~(up + 1)) - 1
-    below = jax.lax.clz(~(here << (31 - position))) - 1
-    return below, above

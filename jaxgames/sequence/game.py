@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxgames import core
-from jaxgames.sequence import board, rules
+from jaxgames.sequence import board, observe, rules
 from jaxgames.sequence.rules import PRESETS, Rules
 
 
@@ -67,10 +67,10 @@ class Sequence(core.Game):
     # ---- knowledge ----
 
     def observe(self, state, player):
-        raise NotImplementedError
+        return observe.observe(state, player)
 
     def observe_all(self, state):
-        raise NotImplementedError
+        return observe.observe_all(state)
 
     def resample(self, state, player, key):
         raise NotImplementedError

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import core
-from jaxgames.sequence import board
+from jaxgames.sequence import board, lines
 
 #: Cards dealt to each seat, by number of seats (the printed table).
 HAND_SIZES = {2: 7, 3: 6, 4: 6, 6: 5, 8: 4, 9: 4, 10: 3, 12: 3}
@@ -179,6 +179,21 @@ def discards(state: State) -> jax.Array:
     return left - state.draft if isinstance(state, DraftState) else left
 
 
+def known_to(state: State, player: jax.Array) -> jax.Array:
+    """int8[50], cards that seat `player` knows to be in the other hands.
+
+    Exact for two seats. For more it is what the other seats hold together for certain.
+    """
+    others = np.arange(state.game.rules.players) != player
+    return jnp.maximum(jnp.sum(jnp.where(others[:, None], state.known, 0), 0, dtype=jnp.int8), 0)
+
+
+def hand_of(state: State, player: jax.Array) -> jax.Array:
+    """int8[50], the hand of seat `player`."""
+    mine = np.arange(state.game.rules.players) == player
+    return jnp.sum(jnp.where(mine[:, None], state.hands, 0), 0, dtype=jnp.int8)
+
+
 # ---- actions: one head of 349 ----
 
 PLACE_JACK, REMOVE, SWAP, PASS = 100, 200, 300, 348
@@ -199,11 +214,9 @@ def card_played(action: jax.Array) -> jax.Array:
 def legal_base(state: State) -> jax.Array:
     """bool[349] for the seat to move."""
     rules = state.game.rules
-    seats, teams = np.arange(rules.players), np.arange(rules.teams)
     mover = state.current_player
-    hand = jnp.sum(jnp.where((seats == mover)[:, None], state.hands, 0), 0, dtype=jnp.int8)
-    held = hand > 0
-    rival = (teams != mover % rules.teams)[:, None]
+    held = hand_of(state, mover) > 0
+    rival = (np.arange(rules.teams) != mover % rules.teams)[:, None]
     covered = board.CORNERS
     target = jnp.zeros(board.SIZE, jnp.uint16)
     for t in range(rules.teams):
@@ -245,19 +258,19 @@ def sequences(length):
 
 def _score_runs(own, locked, row, col):
     """Sequences gained (int8[]) and plane of chips locked (uint16[10]) under `run`."""
-    words, position = board.lines_through(own | board.CORNERS, row, col)
-    down, up = board.run_ends(words, position)
+    words, position = lines.lines_through(own | board.CORNERS, row, col)
+    down, up = lines.run_ends(words, position)
     length = down + up + 1
     gained = jnp.sum(sequences(length) - sequences(down) - sequences(up))
     run = ((jnp.uint32(1) << length) - 1) << (position - down)
-    return gained.astype(jnp.int8), board.paint_lines(jnp.where(length >= 5, run, 0), row, col)
+    return gained.astype(jnp.int8), lines.paint_lines(jnp.where(length >= 5, run, 0), row, col)
 
 
 def _score_fives(own, locked, row, col):
     """The same under `five`: windows named from the top, unlocked ones first."""
-    words, position = board.lines_through(own | board.CORNERS, row, col)
+    words, position = lines.lines_through(own | board.CORNERS, row, col)
     words |= jnp.uint32(1) << position
-    locks, _ = board.lines_through(own & locked, row, col)
+    locks, _ = lines.lines_through(own & locked, row, col)
     k = np.arange(5, dtype=np.uint32)
     window = (jnp.uint32(31) << (position[:, None] + k)) >> 4  # bits of start position - 4 + k
     fits = position[:, None] + k >= 4
@@ -271,7 +284,7 @@ def _score_fives(own, locked, row, col):
     gained = jnp.sum(named, dtype=jnp.int8)
     fives = jnp.where(named, window, 0)
     marked = fives[:, 0] | fives[:, 1] | fives[:, 2] | fives[:, 3] | fives[:, 4]
-    return gained, board.paint_lines(marked, row, col)
+    return gained, lines.paint_lines(marked, row, col)
 
 
 SCORERS = {"run": _score_runs, "five": _score_fives}
