@@ -107,10 +107,11 @@ def action_from_text(game, text: str, state=None) -> int:
     all open cards are equal.
     """
     shape = "N 3 4, W 3 4, R 3 4, S 7H or P" + (" with +SLOT; K" if game.rules.draft else "")
-    line = " ".join(str(text)[:60].upper().split())
-    match = _ACTION.fullmatch(line) if line.isascii() else None
+    text = str(text)
+    line = " ".join(text.upper().split())
+    match = _ACTION.fullmatch(line) if line.isascii() and len(text) <= 60 else None
     if match is None or (match["rest"] == "K" and not game.rules.draft):
-        raise ValueError(f"{str(text).strip()[:40]!r} is not an action: {shape}")
+        raise ValueError(f"{text.strip()[:40]!r} is not an action: {shape}")
     if match["kind"]:
         base = board.CELLS * KINDS.index(match["kind"]) + 10 * int(match["row"]) + int(match["col"])
     elif match["card"]:

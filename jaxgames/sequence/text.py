@@ -140,7 +140,7 @@ def from_text(game, text: str):
     counters = _counters(options, parts["turn"])
     last = _last(parts["last"])
     illegal = _status(parts["status"]) == "illegal"
-    deck = _deck(parts["deck"], hands, discards, draft)
+    deck = _deck(hands, discards, draft)
     scores = np.array(_numbers("scores", parts["scores"], options.teams, 0, 127))
     locked = _check_scores(options, chips, locked, scores)
     _check_turn(counters, last)
@@ -152,6 +152,9 @@ def from_text(game, text: str):
     terminated = over or illegal
     truncated = not over and counters["plies"] >= options.ply_cap
     _check_hands(options, hands, deck, draft, won, seat)
+    size = _whole("deck", parts["deck"], 0, board.NUM_CARDS)
+    if size != deck.sum():
+        raise core.PositionError("deck", f"{size} cards, but {deck.sum()} of 104 are left for it")
     _check_known(options, known, hands, discards, counters["reshuffles"])
     found = STATUS[1 if over else 2 if truncated else 3 if illegal else 0]
     if parts["status"] != found:
@@ -321,7 +324,7 @@ def _status(text: str) -> str:
     return text
 
 
-def _deck(text: str, hands, discards, draft) -> np.ndarray:
+def _deck(hands, discards, draft) -> np.ndarray:
     deck = board.COPIES - hands.sum(0) - discards - draft
     if (deck < 0).any():
         card = int(np.flatnonzero(deck < 0)[0])
@@ -329,8 +332,6 @@ def _deck(text: str, hands, discards, draft) -> np.ndarray:
             "cards", f"{int(board.COPIES[card] - deck[card])} copies of {cards_text(_one(card))} "
             f"in hands and discards, there are {int(board.COPIES[card])}",
         )  # fmt: skip
-    if _whole("deck", text, 0, board.NUM_CARDS) != deck.sum():
-        raise core.PositionError("deck", f"{text} cards, but {deck.sum()} of 104 are left for it")
     return deck
 
 
