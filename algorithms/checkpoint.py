@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,6 +24,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 _TRASH = "trash"
+#: What the files of a checkpoint may take beside the arrays.
+_OVERHEAD_BYTES = 256 * 1024
 
 
 class CheckpointError(ValueError):
@@ -84,12 +88,14 @@ class Checkpoints:
         Raises:
           SaveError: full disk, no access, or a step not above the last one.
         """
+        self._check_room(state)
         items = {name: ocp.args.StandardSave(part) for name, part in _parts(state).items()}
         items["meta"] = ocp.args.JsonSave({**meta, "step": step, "score": score})
         try:
             with _quiet():
                 written = self._manager.save(step, args=ocp.args.Composite(**items))
         except Exception as error:  # tensorstore raises ValueError for a full disk
+            _hush_closed_loops()
             self._clean()
             raise SaveError(
                 f"checkpoint {step} could not be written to {self.folder} ({_first_line(error)}); "
@@ -175,6 +181,7 @@ class Checkpoints:
             with _quiet():
                 yield
         except Exception as error:
+            _hush_closed_loops()
             older = [s for s in self.steps() if s < step]
             other = f"an older one is step {older[-1]}" if older else "there is no older one"
             raise CheckpointError(
@@ -206,6 +213,16 @@ class Checkpoints:
             with _quiet():
                 self._manager.delete(step)
         shutil.rmtree(self.folder / _TRASH, ignore_errors=True)
+
+    def _check_room(self, state: Any) -> None:
+        """Refuse before anything is written rather than in the middle."""
+        need = sum(_bytes(leaf) for leaf in jax.tree.leaves(state)) + _OVERHEAD_BYTES
+        free = shutil.disk_usage(self.folder).free
+        if free < need:
+            raise SaveError(
+                f"a checkpoint may take {need / 1e6:.1f} MB and {self.folder} has "
+                f"{free / 1e6:.1f} MB left; {self._kept()}"
+            )
 
     def _kept(self) -> str:
         steps = self.steps()
@@ -241,6 +258,12 @@ def _leaves(tree: Any) -> dict[str, tuple[tuple[int, ...], str]]:
     return found
 
 
+def _bytes(leaf: Any) -> int:
+    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.eval_shape(jax.random.key_data, leaf)
+    return int(np.prod(leaf.shape)) * np.dtype(leaf.dtype).itemsize
+
+
 def _say(leaf: tuple[tuple[int, ...], str] | None) -> str:
     return "absent" if leaf is None else f"{leaf[1]}{list(leaf[0])}"
 
@@ -248,6 +271,23 @@ def _say(leaf: tuple[tuple[int, ...], str] | None) -> str:
 def _first_line(error: BaseException) -> str:
     text = str(error).strip()
     return text.splitlines()[0][:200] if text else type(error).__name__
+
+
+@functools.cache
+def _hush_closed_loops() -> None:
+    """After a failure tensorstore's threads go on to call an event loop that Orbax closed.
+
+    Each call prints a traceback; the failure itself has been raised. Everything else still
+    reaches the hook that was there.
+    """
+    before = sys.unraisablehook
+
+    def hook(what):
+        if str(what.exc_value) != "Event loop is closed":
+            before(what)
+
+    sys.unraisablehook = hook
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ settings and seed, however often it was interrupted; with one in minutes it is n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from algorithms import agents, alphazero, arena, bundle, dqn, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import Learner, TrainState
 from algorithms.networks.model import Model, build
+from algorithms.search.config import SearchConfig
 from configs import ConfigError, make_game
 from experiments import errors, run_folder
 from experiments.interrupts import Interrupts
@@ -75,17 +77,13 @@ class Trainer:
             field, _, rule = str(error).partition(": ")
             raise ConfigError(f"{kind.section}.{field}", rule) from None
         self.at = Position()
-        self.agents = {
-            "network": agents.network_agent(self.game, self.model, head=kind.head),
-            "search": agents.search_agent(
-                self.game, self.model, self.config.train.eval.search, head=kind.head
-            ),
-        }
+        self.agents = _players(self.model, self.config.train.eval.search, kind.head)
         self.opponents = {
             name: _opponent(name, self.game) for name in self.config.train.eval.opponents
         }
         self._began = time.monotonic()
         self._chunk_seconds = 0.0
+        self._score: float | None = None
         self._text = "compiling"
 
     # ---- the loop ----
@@ -108,7 +106,10 @@ class Trainer:
                 state = interrupts.run(lambda: self._start(saved))
                 while not self._finished():
                     state = self._chunk(state, saved, interrupts)
-                    self._leave_if_wanted(interrupts)
+                    if interrupts.wanted:
+                        break
+                self._save(state, saved)
+                self._leave_if_wanted(interrupts)
                 result = self._final(state, interrupts)
             except errors.Interrupted:
                 folder.status("interrupted", **self._where(state))
@@ -148,14 +149,13 @@ class Trainer:
         times = {"time/chunk": seconds, "time/first_chunk": float(first)}
         self.folder.metric("train", step, env_steps, {**metrics, **times})
         sick = not_finite(metrics)
-        score = None
+        self._score = None
         if not sick and train.eval.every and self.at.chunks % train.eval.every == 0:
-            score = self._evaluate(state, interrupts)
+            self._score = self._evaluate(state, interrupts)
         self._text = summary(state, metrics, self.at.best)
         self._tick()
-        last = self._finished() or interrupts.wanted or bool(sick)
-        if last or self.at.chunks % train.save_every == 0:
-            self._save(state, saved, score)
+        if sick or self.at.chunks % train.save_every == 0:
+            self._save(state, saved)
         self.folder.status("running", **self._where(state))
         if sick:
             before = [s for s in saved.steps() if s < step]
@@ -274,7 +274,7 @@ class Trainer:
         return rates[0].mean
 
     def _play(self, params, agent, opponent, pairs, seed, interrupts) -> arena.Evaluation:
-        seat = agents.Seat(dataclasses.replace(self.agents[agent]), params)
+        seat = agents.Seat(self.agents[agent], params)
         work = lambda: arena.evaluate_paired(  # noqa: E731
             self.game, seat, self.opponents[opponent], pairs, seed
         )
@@ -299,7 +299,8 @@ class Trainer:
         )
         bundle.save(self.folder.path / "best", state.params, meta)
 
-    def _save(self, state: TrainState, saved: Checkpoints, score: float | None) -> None:
+    def _save(self, state: TrainState, saved: Checkpoints) -> None:
+        """Write a checkpoint, unless this step has one."""
         start, step = time.monotonic(), int(state.updates)
         if step in saved.steps():
             return
@@ -313,7 +314,7 @@ class Trainer:
             "commit": run_folder.commit(),
             "versions": run_folder.versions(),
         }
-        saved.save(step, state, meta, score)
+        saved.save(step, state, meta, self._score)
         values = {"time/ckpt": time.monotonic() - start}
         self.folder.metric("event", step, int(state.env_steps), values)
 
@@ -339,7 +340,20 @@ class Trainer:
         _try(lambda: self.folder.status("interrupted", message="stopped at once"))
 
 
+@functools.cache  # equal agents are then the same one, compiled once
+def _players(model: Model, search: SearchConfig, head: str) -> dict[str, agents.Agent]:
+    return {
+        "network": agents.network_agent(model.game, model, head=head),
+        "search": agents.search_agent(model.game, model, search, head=head),
+    }
+
+
+_bot = functools.cache(agents.bot_agent)
+
+
 def _opponent(name: str, game: Game) -> agents.Seat:
+    if name in game.bots:
+        return agents.Seat(_bot(game, name))
     try:
         return agents.from_spec(name, game)
     except agents.AgentError as error:

@@ -170,7 +170,7 @@ def test_damaged_files(tmp_path, states, abstract, how):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
-def test_full_disk_keeps_what_was_saved(tmp_path, states, abstract):
+def test_full_disk_keeps_what_was_saved(tmp_path, states, abstract, monkeypatch):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)])
@@ -181,6 +181,10 @@ def test_full_disk_keeps_what_was_saved(tmp_path, states, abstract):
             saved.save(1, states[1], {})
             room = shutil.disk_usage(disk).free
             (disk / "filler").write_bytes(b"x" * (room - 40_000))
+            with pytest.raises(SaveError, match="may take 0.3 MB .* 0.0 MB left; saved before: 1"):
+                saved.save(2, states[2], {})
+            # and when the disk fills up in mid-write
+            monkeypatch.setattr(checkpoint, "_OVERHEAD_BYTES", -(10**9))
             with pytest.raises(
                 SaveError, match="checkpoint 2 could not be written .*; saved before: 1"
             ):

@@ -25,6 +25,7 @@ TINY = (
     "train.eval.every=2",
     "train.eval.pairs=4",
     "train.eval.final_pairs=8",
+    "train.eval.final_agent=network",
     "train.eval.search.num_simulations=2",
     "train.eval.search.num_worlds=1",
 )
