@@ -1,11 +1,14 @@
 """Tree search: Gumbel MuZero and PUCT with one value per team."""
 
+from algorithms.search import game_model
 from algorithms.search.base import MASKED_LOGIT, PolicyOutput, RecurrentFn, Root, Step
 from algorithms.search.config import SearchConfig
+from algorithms.search.paranoid import paranoid
 from algorithms.search.policies import (
     Policy,
     Search,
     advance,
+    considered_visits,
     finish,
     gumbel,
     gumbel_policy,
@@ -14,6 +17,7 @@ from algorithms.search.policies import (
     run,
     start,
 )
+from algorithms.search.reuse import remaining, resume, subtree
 from algorithms.search.tree import Tree
 from algorithms.search.worlds import search_worlds
 
@@ -28,12 +32,18 @@ __all__ = [
     "Step",
     "Tree",
     "advance",
+    "considered_visits",
     "finish",
+    "game_model",
     "gumbel",
     "gumbel_policy",
+    "paranoid",
     "puct",
     "puct_policy",
+    "remaining",
+    "resume",
     "run",
     "search_worlds",
     "start",
+    "subtree",
 ]

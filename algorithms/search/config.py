@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+
+import mctx
 
 from algorithms.search.policies import Policy, gumbel, puct
 
@@ -23,6 +26,9 @@ class SearchConfig:
       dirichlet_alpha: PUCT, concentration of that noise.
       pb_c_init, pb_c_base: PUCT, exploration constants.
       temperature: PUCT, the action is drawn by visits ** (1 / temperature).
+      q_scale: "siblings" compares q-values relative to the least and greatest among the
+        actions, as mctx does; "outcome" on the fixed scale of outcomes in [-1, 1], as
+        AlphaZero does.
       early_stop: stop when the leader of every row can not be caught.
       leader_share: stop when an action of every row holds this share; 0 for never.
       prove: carry won and lost nodes up exactly; only right in games without chance.
@@ -39,6 +45,7 @@ class SearchConfig:
     pb_c_init: float = 1.25
     pb_c_base: float = 19652.0
     temperature: float = 1.0
+    q_scale: str = "siblings"
     early_stop: bool = False
     leader_share: float = 0.0
     prove: bool = False
@@ -46,6 +53,8 @@ class SearchConfig:
     def __post_init__(self):
         if self.policy not in ("gumbel", "puct"):
             raise ValueError(f"policy: must be gumbel or puct, got {self.policy!r}")
+        if self.q_scale not in ("siblings", "outcome"):
+            raise ValueError(f"q_scale: must be siblings or outcome, got {self.q_scale!r}")
         for field in ("num_simulations", "num_worlds", "max_num_considered_actions"):
             _require(self, field, getattr(self, field) >= 1, "must be at least 1")
         _require(self, "num_simulations", self.num_simulations < 2**24, "must be below 2**24")
@@ -65,6 +74,8 @@ class SearchConfig:
             leader_share=self.leader_share or None,
             prove=self.prove,
         )
+        if self.q_scale == "outcome":
+            common["qtransform"] = _OUTCOME[self.policy]
         if self.policy == "gumbel":
             return gumbel(
                 self.num_simulations,
@@ -81,6 +92,12 @@ class SearchConfig:
             temperature=self.temperature,
             **common,
         )
+
+
+_OUTCOME = {
+    "gumbel": functools.partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),
+    "puct": functools.partial(mctx.qtransform_by_min_max, min_value=-1.0, max_value=1.0),
+}
 
 
 def _require(config: SearchConfig, field: str, holds: bool, rule: str) -> None:

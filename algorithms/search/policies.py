@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 
+from algorithms.search import proof
 from algorithms.search import tree as trees
 from algorithms.search.base import Array, Params, PolicyOutput, RecurrentFn, Root
 from algorithms.search.tree import Tree
@@ -141,7 +142,7 @@ def advance(
 
         leaf = trees.descend(tree, action, select, keys[:, 0], policy.max_depth)
         tree, node = trees.expand(tree, leaf, params, expand_key, recurrent_fn)
-        tree = trees.backup(tree, node)
+        tree = trees.backup(tree, node, proof.best_edge if policy.prove else None)
         return dataclasses.replace(search, tree=tree, key=key, done=search.done + 1)
 
     return jax.lax.while_loop(going, body, search)
@@ -158,6 +159,9 @@ def finish(policy: Policy, search: Search, *, share: int = 1) -> PolicyOutput:
     spent = visits - search.before
     leaders = spent == spent.max(-1, keepdims=True)
     weights, logits = policy.improve(_root_view(tree))
+    if policy.prove:
+        weights, leaders = proof.settle(weights, leaders, tree)
+        logits = jnp.where(leaders | ~tree.solved[:, :1], logits, _LOWEST)
     if share > 1:
         worlds = lambda leaf: leaf.reshape(-1, share, *leaf.shape[1:])  # noqa: E731
         trust = worlds(visits) / jnp.maximum(worlds(visits).sum(1, keepdims=True), 1)
@@ -415,13 +419,14 @@ def _log(probs: Array) -> Array:
 
 def _decided(policy: Policy, search: Search) -> Array:
     """bool[], whether no row can gain from more simulations."""
-    if not policy.early_stop and policy.leader_share is None:
-        return jnp.bool_(False)
-    spent = search.tree.root_visits - search.before
-    first, second = jnp.moveaxis(jax.lax.top_k(spent, 2)[0], -1, 0)
-    stop = jnp.zeros(first.shape, bool)
-    if policy.early_stop:
-        stop |= first - second > policy.num_simulations - search.done
-    if policy.leader_share is not None:
-        stop |= first >= policy.leader_share * policy.num_simulations
+    stop = jnp.zeros(search.noise.shape[:1], bool)
+    if policy.prove:
+        stop |= search.tree.solved[:, trees.ROOT]
+    if policy.early_stop or policy.leader_share is not None:
+        spent = search.tree.root_visits - search.before
+        first, second = jnp.moveaxis(jax.lax.top_k(spent, 2)[0], -1, 0)
+        if policy.early_stop:
+            stop |= first - second > policy.num_simulations - search.done
+        if policy.leader_share is not None:
+            stop |= first >= policy.leader_share * policy.num_simulations
     return jnp.all(stop)

@@ -39,6 +39,7 @@ class Tree:
       reward: float32[B, N, T] of the edge from the parent.
       discount: float32[B, N] of the edge from the parent.
       q: float32[B, N], reward + discount * value to the team that chose the edge.
+      solved: bool[B, N], nothing below can change the value: the game ended here, or proven.
       embedding: pytree of [B, N, ...].
       invalid: bool[B, A], actions forbidden at the root.
       used: int32[], columns taken so far.
@@ -55,6 +56,7 @@ class Tree:
     reward: Array
     discount: Array
     q: Array
+    solved: Array
     embedding: Any
     invalid: Array
     used: Array
@@ -67,44 +69,47 @@ class Tree:
     @property
     def root_visits(self) -> Array:
         """int32[B, A], simulations that went through each root action."""
-        return _of_children(self.visits, self.child[:, ROOT], 0)
+        return of_children(self.visits, self.child[:, ROOT], 0)
 
     @property
     def root_q(self) -> Array:
         """float32[B, A], value of each root action to the mover; the root's if unvisited."""
         unvisited = take_team(self.value[:, ROOT], self.to_move[:, ROOT])
-        return _of_children(self.q, self.child[:, ROOT], unvisited[:, None])
+        return of_children(self.q, self.child[:, ROOT], unvisited[:, None])
 
     def replace(self, **changes: Any) -> Tree:
         return dataclasses.replace(self, **changes)
 
 
-def _of_children(per_node: Array, child: Array, missing: Array | int) -> Array:
+def of_children(per_node: Array, child: Array, missing: Array | int) -> Array:
     """`per_node` [B, N] read at `child` [B, A], `missing` where there is none."""
     index = jnp.maximum(child, 0).astype(jnp.int32)
     found = jnp.take_along_axis(per_node, index, axis=1, mode="promise_in_bounds")
     return jnp.where(child == UNVISITED, missing, found)
 
 
-def _at(per_node: Array, node: Array) -> Array:
+def at_node(per_node: Array, node: Array) -> Array:
     """`per_node` [B, N, ...] read at `node` int32[B], which is never out of bounds."""
     rows = jnp.arange(node.shape[0])
     return per_node.at[rows, node].get(mode="promise_in_bounds")
 
 
+def index_type(num_nodes: int) -> type:
+    """The integer that numbers `num_nodes` nodes."""
+    return jnp.int16 if num_nodes < 2**15 else jnp.int32
+
+
 def plant(root: Root, num_nodes: int, invalid: Array) -> Tree:
     """Trees that hold their roots only."""
     batch, actions = root.prior_logits.shape
-    index = jnp.int16 if num_nodes < 2**15 else jnp.int32
 
     def column(leaf):
         leaf = jnp.asarray(leaf)
         return jnp.zeros((batch, num_nodes, *leaf.shape[1:]), leaf.dtype).at[:, 0].set(leaf)
 
-    zeros = jnp.zeros((batch, num_nodes), jnp.float32)
     to_move = root.to_move.astype(jnp.int32)
     return Tree(
-        child=jnp.full((batch, num_nodes, actions), UNVISITED, index),
+        child=jnp.full((batch, num_nodes, actions), UNVISITED, index_type(num_nodes)),
         prior=column(root.prior_logits),
         parent=jnp.zeros((batch, num_nodes), jnp.int32),
         action=jnp.zeros((batch, num_nodes), jnp.int32),
@@ -114,7 +119,8 @@ def plant(root: Root, num_nodes: int, invalid: Array) -> Tree:
         raw_value=column(take_team(root.value, to_move)),
         reward=jnp.zeros((batch, num_nodes, root.value.shape[1]), jnp.float32),
         discount=jnp.ones((batch, num_nodes), jnp.float32),
-        q=zeros,
+        q=jnp.zeros((batch, num_nodes), jnp.float32),
+        solved=jnp.zeros((batch, num_nodes), bool),
         embedding=jax.tree.map(column, root.embedding),
         invalid=invalid,
         used=jnp.int32(1),
@@ -126,19 +132,19 @@ def view(tree: Tree, node: Array, invalid: Array, extra: Any = None) -> mctx.Tre
 
     mctx's action selections and q-transforms read it under vmap, with node index 0.
     """
-    child = _at(tree.child, node)
-    mover_value = take_team(_at(tree.value, node), _at(tree.to_move, node))
-    q = _of_children(tree.q, child, 0.0)[:, None]
+    child = at_node(tree.child, node)
+    mover_value = take_team(at_node(tree.value, node), at_node(tree.to_move, node))
+    q = of_children(tree.q, child, 0.0)[:, None]
     return mctx.Tree(
-        node_visits=_at(tree.visits, node)[:, None],
-        raw_values=_at(tree.raw_value, node)[:, None],
+        node_visits=at_node(tree.visits, node)[:, None],
+        raw_values=at_node(tree.raw_value, node)[:, None],
         node_values=mover_value[:, None],
         parents=None,
         action_from_parent=None,
         children_index=child[:, None],
-        children_prior_logits=_at(tree.prior, node)[:, None],
+        children_prior_logits=at_node(tree.prior, node)[:, None],
         children_values=q,
-        children_visits=_of_children(tree.visits, child, 0)[:, None],
+        children_visits=of_children(tree.visits, child, 0)[:, None],
         children_rewards=jnp.zeros_like(q),
         children_discounts=jnp.ones_like(q),
         embeddings=None,
@@ -166,14 +172,14 @@ def descend(
 ) -> Leaf:
     """Follows `select(keys[B], tree, node[B]) -> action[B]` from `root_action` int32[B] down.
 
-    A row ends at an edge without a node, at a node behind a discount of 0 (nothing below
-    matters to any value above) or at `max_depth` edges. Consumes `keys`.
+    A row ends at an edge without a node, at a solved node or at `max_depth` edges. Consumes
+    `keys`.
     """
     rows = jnp.arange(root_action.shape[0])
 
     def arrive(node, action, depth):
         child = tree.child[rows, node, action].astype(jnp.int32)
-        ended = (tree.discount[rows, jnp.maximum(child, 0)] == 0) | (depth >= max_depth)
+        ended = at_node(tree.solved, jnp.maximum(child, 0)) | (depth >= max_depth)
         return Leaf(node, action, child), (child != UNVISITED) & ~ended
 
     def body(carry):
@@ -198,10 +204,10 @@ def expand(
     Rows that ended at an existing node keep it and leave their column unused.
     """
     rows = jnp.arange(leaf.parent.shape[0])
-    embedding = jax.tree.map(lambda x: x[rows, leaf.parent], tree.embedding)
+    embedding = jax.tree.map(lambda x: at_node(x, leaf.parent), tree.embedding)
     step, embedding = recurrent_fn(params, key, leaf.action, embedding)
     fresh = leaf.child == UNVISITED
-    chooser = tree.to_move[rows, leaf.parent]
+    chooser = at_node(tree.to_move, leaf.parent)
     to_move = step.to_move.astype(jnp.int32)
     q = take_team(step.reward + step.discount[:, None] * step.value, chooser)
 
@@ -222,36 +228,47 @@ def expand(
         reward=write(tree.reward, step.reward),
         discount=write(tree.discount, step.discount),
         q=write(tree.q, q),
+        solved=write(tree.solved, step.discount == 0),
         embedding=jax.tree.map(write, tree.embedding, embedding),
         used=tree.used + 1,
     )
     return tree, jnp.where(fresh, tree.used - 1, leaf.child)
 
 
-def backup(tree: Tree, node: Array) -> Tree:
-    """Adds one visit from `node` int32[B] up to the root, with the node's value on its way."""
+def backup(tree: Tree, node: Array, prove: Callable | None = None) -> Tree:
+    """Adds one visit from `node` int32[B] up to the root, with the node's value on its way.
+
+    `prove(tree, node[B]) -> (solved bool[B], _, value float32[B, T])` tells which nodes are
+    settled by their children.
+    """
     rows = jnp.arange(node.shape[0])
     outside = tree.num_nodes
 
     def body(carry):
-        visits, value, q, node, worth, node_value = carry
-        parent = tree.parent[rows, node]
+        visits, value, q, solved, node, worth, node_value = carry
+        parent = at_node(tree.parent, node)
         active = node != ROOT
-        reward = tree.reward[rows, node]
-        discount = tree.discount[rows, node][:, None]
-        worth = reward + discount * worth
-        edge_q = take_team(reward + discount * node_value, tree.to_move[rows, parent])
-        count = visits[rows, parent][:, None]
-        parent_value = (value[rows, parent] * count + worth) / (count + 1)
         target = jnp.where(active, parent, outside)
+        reward = at_node(tree.reward, node)
+        discount = at_node(tree.discount, node)[:, None]
+        worth = reward + discount * worth
+        edge_q = take_team(reward + discount * node_value, at_node(tree.to_move, parent))
+        q = q.at[rows, jnp.where(active, node, outside)].set(edge_q, mode="drop")
+        count = at_node(visits, parent)[:, None]
+        parent_value = (at_node(value, parent) * count + worth) / (count + 1)
+        if prove is not None:
+            now = tree.replace(visits=visits, value=value, q=q, solved=solved)
+            settled, _, exact = prove(now, parent)
+            worth = jnp.where(settled[:, None], exact, worth)
+            parent_value = jnp.where(settled[:, None], exact, parent_value)
+            solved = solved.at[rows, target].set(settled, mode="drop")
         value = value.at[rows, target].set(parent_value, mode="drop")
         visits = visits.at[rows, target].add(1, mode="drop")
-        q = q.at[rows, jnp.where(active, node, outside)].set(edge_q, mode="drop")
         node = jnp.where(active, parent, node)
-        return visits, value, q, node, worth, parent_value
+        return visits, value, q, solved, node, worth, parent_value
 
     visits = tree.visits.at[rows, node].add(1)
-    value = tree.value[rows, node]
-    carry = (visits, tree.value, tree.q, node, value, value)
-    carry = jax.lax.while_loop(lambda carry: jnp.any(carry[3] != ROOT), body, carry)
-    return tree.replace(visits=carry[0], value=carry[1], q=carry[2])
+    value = at_node(tree.value, node)
+    carry = (visits, tree.value, tree.q, tree.solved, node, value, value)
+    carry = jax.lax.while_loop(lambda carry: jnp.any(carry[4] != ROOT), body, carry)
+    return tree.replace(visits=carry[0], value=carry[1], q=carry[2], solved=carry[3])

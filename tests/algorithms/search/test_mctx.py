@@ -6,6 +6,8 @@ import jax
 import mctx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from algorithms import search
 from tests.algorithms.search import problems
@@ -16,14 +18,18 @@ POLICIES = {
     "puct": (search.puct_policy, mctx.muzero_policy),
 }
 
+SLOW = pytest.mark.slow
 SIZES = [  # batch, simulations, actions
     (1, 1, 2),
     (1, 50, 5),
-    (3, 2, 9),
-    (4, 16, 3),
     (5, 64, 30),
-    (2, 100, 7),
     (2, 24, 441),
+    pytest.param(3, 2, 9, marks=SLOW),
+    pytest.param(4, 16, 3, marks=SLOW),
+    pytest.param(2, 100, 7, marks=SLOW),
+    pytest.param(1, 300, 441, marks=SLOW),
+    pytest.param(16, 200, 20, marks=SLOW),
+    pytest.param(64, 32, 60, marks=SLOW),
 ]
 
 
@@ -58,3 +64,44 @@ def compare(policy, problem, batch, simulations, seed, masked=True, **options):
 def test_sizes(policy, batch, simulations, actions):
     for seed in range(3):
         compare(policy, Problem(actions), batch, simulations, seed)
+
+
+@settings(deadline=None, max_examples=30, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), policy=st.sampled_from(sorted(POLICIES)))
+def test_any_seed(seed, policy):
+    compare(policy, Problem(30), 5, 64, seed)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ties_everywhere(policy):
+    """Equal priors and values of -1, 0, 1: only the rules for ties decide."""
+    for seed in range(3):
+        compare(policy, Problem(6, flat=True), 4, 60, seed)
+
+
+STRICT = Problem(12, twice=False, ends=False, rewards=False)
+OPTIONS = {
+    "no noise": ("gumbel", STRICT, False, dict(gumbel_scale=0.0)),
+    "few actions": ("gumbel", Problem(12), True, dict(max_num_considered_actions=5, max_depth=3)),
+    "greedy": ("puct", Problem(12), False, dict(pb_c_init=2.0, temperature=0.0)),
+    "shallow": ("puct", STRICT, False, dict(dirichlet_fraction=0.0, max_depth=2)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options(name):
+    policy, problem, masked, options = OPTIONS[name]
+    compare(policy, problem, 3, 40, 5, masked=masked, **options)
+
+
+def test_the_plan_of_sequential_halving():
+    """Each simulation finds an action with the visits that the plan asks for."""
+    for considered, simulations in ((1, 5), (3, 9), (4, 16), (16, 32)):
+        plan = search.considered_visits(considered, simulations)
+        assert plan.shape == (considered + 1, simulations)
+        for row in range(1, considered + 1):
+            visits = np.zeros(max(row, 1), int)
+            for wanted in plan[row]:
+                assert wanted in visits
+                visits[np.argmax(visits == wanted)] += 1
+    assert plan[16].tolist() == [0] * 16 + [1] * 8 + [2] * 4 + [3] * 4
