@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxgames import core
-from jaxgames.sequence import board, observe, rules
+from jaxgames.sequence import board, bots, knowledge, observe, rules
 from jaxgames.sequence.rules import PRESETS, Rules
 
 
@@ -73,7 +73,12 @@ class Sequence(core.Game):
         return observe.observe_all(state)
 
     def resample(self, state, player, key):
-        raise NotImplementedError
+        state = knowledge.resample(state, player, key)
+        return state.replace(legal_action_mask=rules.legal_base(state) | state.done)
+
+    @property
+    def bots(self):
+        return bots.BOTS
 
     # ---- text and pictures ----
 

@@ -63,7 +63,7 @@ def observe(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
     hand = rules.hand_of(state, player)
     unseen = state.deck + jnp.sum(state.hands, 0, dtype=jnp.int8) - hand
     known = rules.known_to(state, player)
-    chips = _own_first(state.chips, player % options.teams, options.teams)
+    chips = rules.own_first(state.chips, player % options.teams, options.teams)
 
     cards = jnp.minimum(hand, 2) + 4 * unseen + 16 * known
     cards = jnp.where(_PRINTED, cards.astype(jnp.uint8)[_CARD], 0)
@@ -97,7 +97,7 @@ def observe(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
 
     seats = (np.arange(options.players) + player) % options.players
     needed = options.sequences_to_win
-    scores = _own_first(state.scores, player % options.teams, options.teams)
+    scores = rules.own_first(state.scores, player % options.teams, options.teams)
     features = [
         *[own[j] / 4 for own in (hand, unseen, known) for j in (TWO_EYED, ONE_EYED)],
         jnp.sum(jnp.where(dead, held, 0), dtype=jnp.int32) / 4,
@@ -111,7 +111,7 @@ def observe(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
         seats == state.current_player,
     ]
     if options.draft:
-        slots = draft_slots(state.draft)
+        slots = rules.draft_slots(state.draft)
         printed = slots[:, :NATURALS]
         planes.append(printed[:, _CARD] & _PRINTED)
         gone = covered[board.CELLS_OF_CARD].all(-1)
@@ -133,21 +133,6 @@ def observe_all(state: rules.State) -> dict[str, jax.Array]:
     cards = jnp.concatenate([state.hands.ravel(), state.deck]).astype(jnp.float32) / 2
     mover = state.current_player.astype(jnp.float32)[None]
     return seen | {"features": jnp.concatenate([seen["features"], cards, mover])}
-
-
-def draft_slots(draft: jax.Array) -> jax.Array:
-    """bool[5, 50], the card in each slot of the draft (sorted by card id), none if empty."""
-    upto = jnp.cumsum(draft, dtype=jnp.int8)
-    i = np.arange(5, dtype=np.int8)[:, None]
-    return (upto > i) & (upto - draft <= i)
-
-
-def _own_first(by_team: jax.Array, team: jax.Array, teams: int) -> jax.Array:
-    """Rows [T, ...] rotated so that `team` comes first, the others in turn order."""
-    turned = by_team
-    for first in range(1, teams):
-        turned = jnp.where(team == first, jnp.roll(by_team, -first, axis=0), turned)
-    return turned
 
 
 def _cells(plane) -> jax.Array:

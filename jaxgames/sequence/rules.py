@@ -194,6 +194,21 @@ def hand_of(state: State, player: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(mine[:, None], state.hands, 0), 0, dtype=jnp.int8)
 
 
+def own_first(by_team: jax.Array, team: jax.Array, teams: int) -> jax.Array:
+    """Rows [T, ...] rotated so that `team` comes first, the others in turn order."""
+    turned = by_team
+    for first in range(1, teams):
+        turned = jnp.where(team == first, jnp.roll(by_team, -first, axis=0), turned)
+    return turned
+
+
+def draft_slots(draft: jax.Array) -> jax.Array:
+    """bool[5, 50], the card in each slot of the draft (sorted by card id), none if empty."""
+    upto = jnp.cumsum(draft, dtype=jnp.int8)
+    i = np.arange(5, dtype=np.int8)[:, None]
+    return (upto > i) & (upto - draft <= i)
+
+
 # ---- actions: one head of 349 ----
 
 PLACE_JACK, REMOVE, SWAP, PASS = 100, 200, 300, 348
