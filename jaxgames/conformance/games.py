@@ -14,7 +14,7 @@ from jaxgames.core import State
 @rule("start")
 def start(trial: Trial) -> str:
     """A first position is unfinished and unrewarded."""
-    state = trial.play.start
+    state = trial.start
     require(not bool(state.done.any()), "init gives a finished game")
     require(not bool(state.illegal.any()), "init sets `illegal`")
     require(not bool(state.rewards.any()), "init gives rewards")

@@ -21,7 +21,7 @@ _RECORD_PLIES = 200
 def action_text(trial: Trial) -> str:
     """Every action has its own text on one line, which gives the action back."""
     game, known = trial.game, {}
-    for state in (singles(trial.play.start, 1)[0], singles(trial.play.moves.before, 3)[1]):
+    for state in (singles(trial.start, 1)[0], singles(trial.play.moves.before, 3)[1]):
         known = {}
         for action in range(game.num_actions):
             text = game.action_to_text(state, action)
@@ -46,7 +46,7 @@ def action_text(trial: Trial) -> str:
 def position_text(trial: Trial) -> str:
     """A position's text gives back every leaf exactly."""
     game, count = trial.game, 0
-    for states in (trial.play.start, trial.play.moves.before, trial.finished, trial.forfeited):
+    for states in (trial.start, trial.play.moves.before, trial.finished, trial.forfeited):
         for state in singles(states, 12):
             text = game.to_text(state)
             back = game.from_text(text)

@@ -40,7 +40,7 @@ class Play:
     """N random games to their ends.
 
     Attributes:
-      start, final: first and last positions, State[N].
+      final: last positions, State[N].
       length: int[N], plies; `max_steps` also when unfinished.
       returns: float64[N, P], summed rewards.
       moves: transitions from unfinished positions, N of them, the last ply of games among
@@ -48,7 +48,6 @@ class Play:
       faults: what went wrong on the way, by rule.
     """
 
-    start: State
     final: State
     length: np.ndarray
     returns: np.ndarray
@@ -86,9 +85,13 @@ class Trial:
         return action, key, self.step(states, action, key)
 
     @functools.cached_property
+    def start(self) -> State:
+        """First positions, State[N]."""
+        return self.init(self.keys(0))
+
+    @functools.cached_property
     def play(self) -> Play:
-        game, n = self.game, self.n
-        state = start = self.init(self.keys(0))
+        game, n, state = self.game, self.n, self.start
         length = np.zeros(n, int)
         returns = np.zeros((n, game.num_players))
         kept, ends, faults, stride = [], [], {}, 1
@@ -112,7 +115,8 @@ class Trial:
             if len(kept) > _KEPT:
                 kept, stride = kept[::2], 2 * stride
             state = after
-        return Play(start, state, length, returns, self._sample(kept, ends), faults)
+        require(kept, "every game is over at its start")
+        return Play(state, length, returns, self._sample(kept, ends), faults)
 
     def _look(self, state: State, alive: np.ndarray, ply: int, faults: dict[str, str]) -> None:
         """Notes what must hold in every unfinished position."""
