@@ -124,18 +124,18 @@ def show(evaluation: arena.Evaluation) -> None:
     console.print(f"{evaluation.game.id} {evaluation.game.version} ({rules})")
     console.print(f"{a} against {b}: {evaluation.groups} deals, {evaluation.games} games")
     table = Table(box=None, pad_edge=False)
-    for title in ("", "rate of " + a, "95 %", "games", "even"):
+    for title in ("", "rate", "95 %", "games", "even"):
         table.add_column(title, justify="left" if not title else "right")
     overall = evaluation.winrate
-    table.add_row("overall (Wilson)", *_cells(vars(overall)), str(report["games"]), "50.0 %")
-    table.add_row("by deal (bootstrap)", *_cells(report["winrate_groups"]), "", "")
+    table.add_row(f"{a} (Wilson)", *_cells(vars(overall)), str(report["games"]), "50.0 %")
+    table.add_row(f"{a} (bootstrap of deals)", *_cells(report["winrate_groups"]), "", "")
     if len(report["lineups"]) > 1:
         for row in report["lineups"]:
             label = f"{a} in {row['teams']} of {evaluation.lineup.shape[1]} teams"
             table.add_row(label, *_cells(row), str(row["games"]), _percent(row["even"]))
     even = _percent(1 / evaluation.lineup.shape[1])
     for row in report["teams"]:
-        label = f"team {row['team']} (seat{_list(row['seats'])}) is {{}}"
+        label = f"seat{_list(row['seats'])} held by {{}}"
         for key, name in (("a", a), ("b", b)):
             cells = (*_cells(row[key]), str(row[f"{key}_games"]), even)
             table.add_row(label.format(name), *cells)
@@ -145,7 +145,7 @@ def show(evaluation: arena.Evaluation) -> None:
     console.print(
         f"shared first places {_percent(report['draws'])}, cut at the cap {report['truncated']}, "
         f"illegal {report['illegal']}, steps per game {report['steps']['mean']:.1f}, "
-        f"{report['games'] / report['seconds']:.0f} games/s"
+        f"{report['seconds']:.1f} s with compilation"
     )
     if report["sprt"]:
         test = report["sprt"]

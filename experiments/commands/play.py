@@ -113,8 +113,9 @@ class Table:
     def introduce(self) -> None:
         for seat, name in enumerate(self.names):
             who = "you" if self.seats[seat] is None and self.names.count(HUMAN) == 1 else name
-            team = f" (team {self.game.team_of[seat]})" if self._teamed() else ""
-            print(f"seat {seat}{team}: {who}")
+            partners = [s for s in self._team(self.game.team_of[seat]) if s != seat]
+            beside = f" (with {', '.join(map(str, partners))})" if partners else ""
+            print(f"seat {seat}{beside}: {who}")
         print(f"seed {self.match.seed}; type ? for help")
 
     def run(self) -> None:
@@ -335,9 +336,9 @@ class Table:
                 f"  {f'{len(rest)} others':<12}{prior[rest].sum():8.1%}{visits[rest].sum():8.0f}"
                 f"{visits[rest].sum() / total:8.1%}{weights[rest].sum():8.1%}"
             )
-        team = self.game.team_of[self.match.seat]
-        values = ", ".join(f"team {t} {v:+.2f}" for t, v in enumerate(value))
-        print(f"  expected outcome: {values}; Q is that of team {team}, which is to move")
+        sides = (_seats_text(self._team(team)) for team in range(self.game.num_teams))
+        values = ", ".join(f"{side} {v:+.2f}" for side, v in zip(sides, value, strict=True))
+        print(f"  expected outcome: {values}; Q is for seat {self.match.seat}, which is to move")
 
     def _think(self, seat: agents.Seat) -> tuple[int, agents.Analysis | None]:
         """The agent's move here, and what it thinks if it can tell."""
@@ -365,7 +366,7 @@ class Table:
         if len({self.game.team_of[seat] for seat in winners}) == self.game.num_teams:
             print("a draw")
         else:
-            print(f"won by seat{'s' * (len(winners) > 1)} {', '.join(map(str, winners))}")
+            print(f"won by {_seats_text(winners)}")
         if result.truncated:
             print("the game was cut at its longest length")
 
@@ -382,8 +383,12 @@ class Table:
         parts = ", ".join(f"{k} {n}" if k else str(n) for k, n in kinds.items())
         return f"{sum(kinds.values())} legal moves ({parts})"
 
-    def _teamed(self) -> bool:
-        return self.game.num_teams < self.game.num_players
+    def _team(self, team: int) -> list[int]:
+        return [seat for seat, other in enumerate(self.game.team_of) if other == team]
+
+
+def _seats_text(seats: Sequence[int]) -> str:
+    return f"seat{'s' * (len(seats) > 1)} {', '.join(map(str, seats))}"
 
 
 def _kind(text: str) -> str:

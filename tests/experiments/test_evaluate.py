@@ -28,7 +28,7 @@ def test_report_on_a_terminal(capsys):
     assert main([*BASE, "--quiet"]) == 0
     out = capsys.readouterr().out
     assert "random against random: 40 deals, 80 games" in out
-    assert "overall (Wilson)" in out and "team 1 (seat 1)" in out
+    assert "random (Wilson)" in out and "seat 1 held by random" in out
 
 
 def test_json_and_files_agree(capsys, tmp_path):

@@ -95,7 +95,7 @@ def test_hint_of_a_search_names_its_candidates(play, trained):
     assert f"{trained}:sims=16:worlds=1 would play" in out
     assert re.search(r"move +prior +visits +share +weight +Q", out)
     assert re.search(r"4 others +\d+\.\d% +\d+ +\d+\.\d% +\d+\.\d%\n", out)
-    assert "expected outcome: team 0" in out
+    assert "expected outcome: seat 0 " in out
     row = r"^  (?:\d,\d|\d others) +([\d.]+)% +(\d+) +([\d.]+)% +([\d.]+)%"
     rows = [[float(x) for x in found] for found in re.findall(row, out, re.M)]
     assert len(rows) == 2 * 6  # five candidates and the others, twice
@@ -152,6 +152,18 @@ def test_other_hands_are_never_shown(play):
         hands = re.findall(r"hands (\S+) (\S+),", out)
         assert len(hands) >= 4
         assert all(own != "?" and other == "?" for own, other in hands)
+
+
+def test_a_game_of_sequence(play):
+    lines = ["1", "hint", "N 0 0", "undo", "1", "hint"]
+    code, out, err = play(lines, "play.seats=[human,greedy]", "seed=7", game="sequence")
+    assert (code, err) == (0, "")
+    assert "corner" in re.search(r"not played: (.*)", out)[1]
+    replies = re.findall(r"seat 1 \(greedy\) plays (.*)", out)
+    hints = re.findall(r"greedy would play (.*)", out)
+    assert len(replies) == len(hints) == 2
+    assert replies[0] == replies[1] and hints[0] == hints[1]
+    assert "seat 1" not in re.sub(r"seat 1(:| \(greedy\)) ", "", out)  # no hand of that seat
 
 
 def test_agents_alone_play_to_the_end(play):
