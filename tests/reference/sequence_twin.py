@@ -190,13 +190,21 @@ def options(preset: str, players: int, teams: int | None = None, **changes) -> O
     return dataclasses.replace(made, **changes)
 
 
+def plane(cells: int) -> bytes:
+    """A set of cells as 16 bytes: rows 0 to 5, then rows 6 to 9, ten bits a row."""
+    low, high = cells & (1 << 60) - 1, cells >> 60
+    return low.to_bytes(8, "little") + high.to_bytes(8, "little")
+
+
 def fields(opts: Options) -> dict[str, int]:
-    """Parts of a `Twin.snapshot` and their lengths in bytes. Planes and the mask are bits,
-    lowest first; rewards are doubled; negative numbers are two's complement."""
+    """Parts of a `Twin.snapshot` and their lengths in bytes.
+
+    The mask is bits, lowest first; rewards are doubled; negatives are two's complement.
+    """
     return {
         "legal_action_mask": (349 * (opts.draft or 1) + 7) // 8,
-        "chips": 13 * opts.teams,
-        "locked": 13,
+        "chips": 16 * opts.teams,
+        "locked": 16,
         "scores": opts.teams,
         "hands": CARDS * opts.players,
         "deck": CARDS,
@@ -284,8 +292,8 @@ class Twin:
         return b"".join(
             (
                 mask.to_bytes((head + 7) // 8, "little"),
-                *(chips.to_bytes(13, "little") for chips in self.chips),
-                locked.to_bytes(13, "little"),
+                *map(plane, self.chips),
+                plane(locked),
                 bytes(self.scores),
                 *self.hands,
                 self.deck,

@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxgames
 
-BATCH = 250
+BATCH = 500
 CHUNK = 48  # steps per compiled call; repeated until every game is over
 
 
@@ -22,30 +22,35 @@ def make(preset, players, teams, **options):
 # ---- policies: a weight per game, team and action ----
 
 
-def uniform(game, rng):
+def uniform(game, rng, count):
     """Uniformly random legal actions."""
-    return np.ones((1, game.num_teams, game.num_actions), np.float32)
+    return np.ones((count, game.num_teams, game.num_actions), np.float32)
 
 
-def mischief(game, rng):
+def mischief(game, rng, count):
     """Loves jacks, removals and swaps, each game and team to a degree of its own."""
     block = np.arange(game.num_actions) // game.action_slots // 100
-    taste = np.exp(rng.uniform(-3, 5, (BATCH, game.num_teams, 4)))
+    taste = np.exp(rng.uniform(-3, 5, (count, game.num_teams, 4)))
     return taste[..., block].astype(np.float32)
 
 
-def liners(game, rng):
+def liners(game, rng, count):
     """Loves some lines of the board, so that long runs and crosses are common."""
-    line = np.stack([np.arange(100) // 10, np.arange(100) % 10])
-    diagonals = np.stack([line[0] - line[1] + 29, line[0] + line[1] + 40])
-    names = np.concatenate([line[:1], line[1:] + 10, diagonals])  # [4, 100]
-    love = np.exp(3.0 * (rng.uniform(size=(BATCH, game.num_teams, 60)) < 0.06))
-    cells = love[..., names].prod(axis=-2)  # [B, T, 100]
-    cells = np.concatenate([cells, cells, 1 / cells, np.ones((*cells.shape[:2], 49))], axis=-1)
-    return np.repeat(cells, game.action_slots, axis=-1).astype(np.float32)
+    row, col = np.divmod(np.arange(100), 10)
+    line = np.stack([row, 10 + col, 29 + row - col, 40 + row + col])  # of 60, four per cell
+    love = np.exp(3.0 * (rng.uniform(size=(count, game.num_teams, 60)) < 0.06))
+    cells = love[..., line].prod(axis=-2)  # [count, T, 100]
+    rest = np.ones((*cells.shape[:2], 49))
+    weights = np.concatenate([cells, cells, 1 / cells, rest], axis=-1)
+    return np.repeat(weights, game.action_slots, axis=-1).astype(np.float32)
 
 
-POLICIES = (uniform, mischief, liners)
+def mixed(game, rng, count):
+    """A share of each of the policies above."""
+    third = count // 3
+    shares = [uniform(game, rng, count - 2 * third)]
+    shares += [policy(game, rng, third) for policy in (mischief, liners)]
+    return np.concatenate(shares)
 
 
 # ---- playing with the engine ----
@@ -90,13 +95,12 @@ def player(game):
     return deal, play
 
 
-def rollout(game, policy, seed):
+def rollout(game, seed, policy=mixed):
     """Actions [S, B] and records [S + 1, B, ...] of BATCH games played to the end."""
     rng = np.random.default_rng(seed)
     deal, play = player(game)
     key = jax.random.key(seed)
-    shape = (BATCH, game.num_teams, game.num_actions)
-    weights = jnp.asarray(np.broadcast_to(policy(game, rng), shape))
+    weights = jnp.asarray(policy(game, rng, BATCH))
     # One game in ten ends by an action that is most likely illegal.
     fouls = jnp.asarray(np.where(rng.random(BATCH) < 0.1, rng.integers(0, 60, BATCH), -1))
     states, first = deal(jax.random.fold_in(key, 0))
@@ -111,15 +115,15 @@ def rollout(game, policy, seed):
     return np.concatenate(actions), jax.tree.map(lambda *xs: np.concatenate(xs), *records)
 
 
-def positions(game, policy, seed, count):
+def positions(game, seed, count):
     """`count` states from anywhere in BATCH games, the last positions of some among them."""
-    _, records = rollout(game, policy, seed)
+    _, records = rollout(game, seed)
     states, mask = records["leaves"], records["legal_action_mask"]
     mask = np.unpackbits(mask, axis=-1, count=game.num_actions, bitorder="little").astype(bool)
-    states = jax.tree.map(jnp.asarray, states.replace(legal_action_mask=mask))
+    states = states.replace(legal_action_mask=mask)
     rng = np.random.default_rng(seed)
     ends = np.asarray(states.done).argmax(0)
     for i in range(count):
         g = rng.integers(BATCH)
         step = ends[g] + rng.integers(2) if i % 5 == 0 else rng.integers(ends[g] + 1)
-        yield jax.tree.map(lambda x, at=(step, g): x[at], states)
+        yield jax.tree.map(lambda x, at=(step, g): jnp.asarray(x[at]), states)
