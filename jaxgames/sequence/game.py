@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxgames import core
-from jaxgames.sequence import board, bots, knowledge, observe, rules
+from jaxgames.sequence import board, bots, contest, knowledge, observe, rules
 from jaxgames.sequence.rules import PRESETS, Rules
 
 
@@ -58,11 +58,15 @@ class Sequence(core.Game):
 
     def _init(self, key):
         state = rules.deal(self, key)
-        return state.replace(legal_action_mask=rules.legal_base(state))
+        return state.replace(legal_action_mask=self._legal(state))
 
     def _step(self, state, action, key):
-        state = rules.advance(state, action, jax.random.bits(key, dtype=jnp.uint32))
-        return state.replace(legal_action_mask=rules.legal_base(state))
+        advance = contest.advance if self.rules.draft else rules.advance
+        state = advance(state, action, jax.random.bits(key, dtype=jnp.uint32))
+        return state.replace(legal_action_mask=self._legal(state))
+
+    def _legal(self, state):
+        return contest.legal(state) if self.rules.draft else rules.legal_base(state)
 
     # ---- knowledge ----
 
@@ -74,7 +78,7 @@ class Sequence(core.Game):
 
     def resample(self, state, player, key):
         state = knowledge.resample(state, player, key)
-        return state.replace(legal_action_mask=rules.legal_base(state) | state.done)
+        return state.replace(legal_action_mask=self._legal(state) | state.done)
 
     @property
     def bots(self):
