@@ -27,3 +27,11 @@ def evaluate(config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:
 
     settings = resolve("evaluate", config, overrides).config
     return command.describe(*command.run(settings), settings.gate)
+
+
+def benchmark(what: str, config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """`jaxgames benchmark WHAT` without a shell, WHAT env, search or train; its report."""
+    from experiments.commands import benchmark as command
+    from experiments.resolve import resolve
+
+    return command.run(what, resolve("benchmark", config, overrides))

@@ -1,0 +1,88 @@
+"""`jaxgames benchmark env|search|train`: figures with their spread and the hardware."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pathlib
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from configs import Resolved
+from experiments import errors, run_folder
+from experiments.device import select
+from experiments.progress import Progress
+
+
+def main(call) -> int:
+    with Progress(call.flags) as progress:
+        report = run(call.subject, call.resolved, progress.say, call.argv)
+    out = call.resolved.config.benchmark.out
+    text = json.dumps(run_folder.clean(report), indent=1, ensure_ascii=False) + "\n"
+    if out:
+        run_folder.replace(pathlib.Path(out), text)
+    if call.flags.json:
+        print(json.dumps(run_folder.clean(report), ensure_ascii=False))
+    else:
+        show(report)
+    return errors.DONE
+
+
+def run(
+    subject: str,
+    resolved: Resolved,
+    say: Callable[[str], None] = lambda text: None,
+    argv: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """The report of one benchmark as JSON values; see `experiments.benchmarks`."""
+    select(resolved.config.device)
+    module = importlib.import_module(f"experiments.benchmarks.{subject}")
+    report = module.run(resolved.config, say)
+    return {
+        "benchmark": subject,
+        "command": " ".join(argv),
+        **report,
+        "hardware": hardware(),
+        "versions": run_folder.versions(),
+        "commit": run_folder.commit(),
+    }
+
+
+def hardware() -> dict[str, Any]:
+    """What the figures depend on."""
+    import jax
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "cpu": platform.processor() or platform.machine(),
+        "cores": cores,
+        "devices": [f"{d.platform} {d.device_kind}" for d in jax.devices()],
+        "system": platform.system(),
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print the report as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for title, side in (("", "left"), ("median", "right"), ("", "left"), ("spread", "right")):
+        table.add_column(title, justify=side)
+    for row in report["rows"]:
+        spread = ""
+        if row.get("repeats", 1) > 1:
+            spread = f"{_number(row['low'])} to {_number(row['high'])}"
+        table.add_row(row["what"], _number(row["value"]), row["unit"], spread)
+    console.print(table)
+    for name, seconds in report.get("compile_s", {}).items():
+        console.print(f"compile {name}: {seconds:.1f} s")
+    machine = report["hardware"]
+    console.print(f"{machine['cores']} cores, {', '.join(machine['devices'])}")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,109 @@
+"""Writes the tables of README.md from the code and from `experiments/results/*.json`.
+
+    python -m experiments.readme_tables          write them
+    python -m experiments.readme_tables --check  exit 1 if the page says something else
+
+A table stands between `<!-- NAME -->` and `<!-- /NAME -->`. Results come from files written
+by `jaxgames evaluate ... eval.out=experiments/results/NAME.json`, and by `jaxgames benchmark
+... benchmark.out=...`; each carries the command that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import jaxgames
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+
+
+def games() -> str:
+    """What can be played: one row per game of ours."""
+    rows = []
+    for name in jaxgames.games():
+        cls = jaxgames.game_type(name)
+        if not cls.__module__.startswith("jaxgames."):
+            continue  # a stranger's, registered in this process
+        for preset in cls.presets:
+            game = jaxgames.make(name, preset)
+            seats = f"{game.num_players} in {game.num_teams} teams"
+            bots = ", ".join(game.bots)
+            rows.append([name, preset, seats, game.num_actions, game.max_steps, bots])
+    return table(["game", "preset", "seats", "actions", "longest, steps", "bots"], rows)
+
+
+def results() -> str:
+    """Measured strength: one row per evaluation."""
+    rows = []
+    for report in _reports("winrate"):
+        rate = report["winrate"]
+        wins = f"{_percent(rate['mean'])} [{_percent(rate['low'])}, {_percent(rate['high'])}]"
+        game = report["game"]["id"]
+        names = [_short(report[side]) for side in ("agent", "opponent")]
+        rows.append([game, *names, report["games"], wins, f"`{report['command']}`"])
+    head = ["game", "agent", "opponent", "games", "win rate, % (Wilson 95 %)", "command"]
+    return table(head, rows)
+
+
+def speed() -> str:
+    """Measured speed: one row per figure of a benchmark."""
+    rows = []
+    for report in _reports("benchmark"):
+        for row in report["rows"]:
+            figure = f"{row['value']:,.0f} {row['unit']}"
+            rows.append([report["benchmark"], row["what"], figure, f"`{report['command']}`"])
+    return table(["benchmark", "what", "median", "command"], rows)
+
+
+TABLES = {"games": games, "results": results, "speed": speed}
+
+
+def render(page: str) -> str:
+    """`page` with every table between its marks made anew."""
+    for name, make in TABLES.items():
+        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if not marks.search(page):
+            raise ValueError(f"README.md: no place for the table {name!r}")
+        page = marks.sub(lambda m, make=make: m[1] + make() + m[2], page)
+    return page
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; a sentence when there are no rows."""
+    rows = list(rows)
+    if not rows:
+        return "None yet.\n"
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+
+
+def _reports(key: str) -> list[dict[str, Any]]:
+    found = [json.loads(p.read_text("utf-8")) for p in sorted(RESULTS.glob("*.json"))]
+    return [report for report in found if key in report]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) < 40 else "..." + name[-36:]
+
+
+def main(argv: Sequence[str]) -> int:
+    path = pathlib.Path("README.md")
+    page = path.read_text("utf-8")
+    fresh = render(page)
+    if "--check" in argv:
+        return int(fresh != page)
+    path.write_text(fresh, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

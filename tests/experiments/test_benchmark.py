@@ -1,0 +1,31 @@
+"""`jaxgames benchmark train`: figures that agree with each other."""
+
+import json
+import os
+
+from experiments import cli
+from tests.toys.cli import TINY
+
+
+def test_train(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = [t for t in TINY if not t.startswith("train.")]
+    argv = ["benchmark", "train", *small, "benchmark.repeats=2", "benchmark.chunks=2"]
+    assert cli.main([*argv, "--json", "--quiet"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert os.listdir(tmp_path) == []  # nothing but stdout
+    rows = {row["what"]: row for row in report["rows"]}
+    assert report["benchmark"] == "train" and report["command"].startswith(
+        "jaxgames benchmark train"
+    )
+    for row in rows.values():
+        assert row["low"] <= row["value"] <= row["high"] and row["value"] >= 0
+    updates = rows["updates"]["value"]
+    assert abs(rows["moves of self-play"]["value"] / updates / 32 - 1) < 0.2  # 8 games x 4 steps
+    assert abs(rows["network evaluations"]["value"] / updates / (32 * 3) - 1) < 0.2
+    total = rows["self-play per update"]["value"] + rows["learning per update"]["value"]
+    assert abs(total * updates / 1e3 - 1) < 0.2
+    assert report["compile_s"]["first chunk"] > 0 and report["hardware"]["cores"] >= 1
+    assert cli.main([*argv, "benchmark.out=b.json", "--quiet"]) == 0
+    assert "updates/s" in capsys.readouterr().out
+    assert json.loads((tmp_path / "b.json").read_text())["rows"]
