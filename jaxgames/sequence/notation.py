@@ -17,7 +17,7 @@ import re
 import jax
 import numpy as np
 
-from jaxgames.sequence import board, rules
+from jaxgames.sequence import board, contest, rules
 
 KINDS = "NWR"
 TEAM_CHIPS = "123"
@@ -271,9 +271,11 @@ def step_with_chance(state, action: int, chance: str | None):
 def _step_bits(game):
     """`game.step` with the random bits of its draw in place of a key, jitted."""
 
+    advance = contest.advance if game.rules.draft else rules.advance
+
     def move(state, action, bits):
-        state = rules.advance(state, action, bits)
-        return state.replace(legal_action_mask=rules.legal_base(state))
+        state = advance(state, action, bits)
+        return state.replace(legal_action_mask=game._legal(state))
 
     return jax.jit(lambda s, a, bits: game._guard(s, a, lambda s, a: move(s, a, bits)))
 

@@ -26,6 +26,7 @@ read, and a printed value that contradicts it is refused.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 
 import jax
@@ -187,11 +188,13 @@ def from_text(game, text: str):
     state = kind(**fields)
     mask = np.ones(game.num_actions, bool)
     if not (terminated or truncated):
-        mask = _legal(state)
+        mask = _legal(game)(state)
     return jax.tree.map(jnp.asarray, state.replace(legal_action_mask=mask))
 
 
-_legal = jax.jit(rules.legal_base)
+@functools.lru_cache(maxsize=64)
+def _legal(game):
+    return jax.jit(game._legal)
 
 
 def _split(game, text) -> dict:
