@@ -89,12 +89,12 @@ class Sequence(core.Game):
     def action_to_text(self, state, action):
         from jaxgames.sequence import text
 
-        return text.action_to_text(self, action)
+        return text.action_to_text(self, action, state)
 
     def action_from_text(self, state, string):
         from jaxgames.sequence import text
 
-        return text.action_from_text(self, string)
+        return text.action_from_text(self, string, state)
 
     def to_text(self, state):
         from jaxgames.sequence import text
@@ -115,6 +115,11 @@ class Sequence(core.Game):
         from jaxgames.sequence import text
 
         return text.chance_to_text(before, action, after)
+
+    def step_with_chance(self, state, action, chance):
+        from jaxgames.sequence import text
+
+        return text.step_with_chance(state, action, chance)
 
     def draw(self, state, viewer=None):
         from jaxgames.sequence import draw
