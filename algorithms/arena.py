@@ -117,10 +117,15 @@ def play_games(
 @functools.partial(jax.jit, static_argnames="game")
 def _deal(game: Game, keys: Array) -> tuple[Table, Array]:
     """First positions and the keys of later chance, key[G]."""
-    deal, chance = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+
+    def deal(key):
+        first, chance = jax.random.split(key)
+        return game.init(first), chance
+
     games = keys.shape[0]
+    states, chance = jax.vmap(deal)(keys)
     table = Table(
-        states=jax.vmap(game.init)(deal),
+        states=states,
         returns=jnp.zeros((games, game.num_players), jnp.float32),
         steps=jnp.zeros(games, jnp.int32),
     )

@@ -110,6 +110,12 @@ def test_new_weights_need_no_new_trace():
     assert scores[0] == scores[2]
 
 
+def test_no_key_is_used_twice():
+    with jax.debug_key_reuse(True):
+        e = arena.evaluate_paired(MNK, RANDOM, FIRST, 3, seed=0)
+    assert e.games == 6
+
+
 def test_progress_reaches_the_end():
     seen = []
     arena.play_games(
