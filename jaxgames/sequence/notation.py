@@ -88,7 +88,9 @@ def base_text(base: int) -> str:
 def action_to_text(game, action: int, state=None) -> str:
     """Notation of an action of the head, unique within it.
 
-    With a `state`, the pass of the draft game reads "K" where it keeps a dead card.
+    With a `state` of the draft game, the pick is the card itself, "+7H", and a pass that keeps
+    a dead card reads "K". A slot that is never legal (empty, or equal to the one before)
+    stays a number.
     """
     action = int(action)
     if not 0 <= action < game.num_actions:
@@ -97,7 +99,11 @@ def action_to_text(game, action: int, state=None) -> str:
     if base == rules.PASS:
         text = "K" if state is not None and _trading(state) else "P"
         return f"{text} +{slot}" if slot else text
-    return f"{base_text(base)} +{slot}" if game.rules.draft else base_text(base)
+    if not game.rules.draft:
+        return base_text(base)
+    open_cards = slots(state) if state is not None else []
+    first = slot < len(open_cards) and open_cards.index(open_cards[slot]) == slot
+    return f"{base_text(base)} +{card_text(open_cards[slot]) if first else slot}"
 
 
 def action_from_text(game, text: str, state=None) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.reference.sequence_twin import CORNERS, DIRECTIONS, Twin, ray
+import random
+
+from tests.reference.sequence_twin import CARDS, CORNERS, DIRECTIONS, Options, Twin, deal, ray
 
 
 def members(actions: int) -> list[int]:
@@ -77,3 +79,43 @@ def greedy_choices(game: Twin) -> list[int]:
     scores = greedy_scores(game)
     best = max(scores.values())
     return [a for a, s in scores.items() if s == best]
+
+
+# ---- statistics of section 14 ----
+
+
+def play(opts: Options, choices, rng: random.Random) -> dict[str, float]:
+    """One game by `choices` (ties drawn by `rng`), as the columns of section 14's tables."""
+
+    def draw(deck: bytearray) -> int:
+        return rng.choices(range(CARDS), deck)[0]
+
+    game = deal(opts, rng)
+    seen = dict.fromkeys(("legal", "decisions", "turns", "dead", "swaps", "removals"), 0)
+    seen |= dict.fromkeys(("passed", "double"), 0)
+    while not game.done:
+        legal = game.actions()
+        seen["legal"] += legal.bit_count()
+        seen["decisions"] += 1
+        if not game.swaps_used:
+            seen["turns"] += 1
+            seen["dead"] += legal >> 300 & (1 << 48) - 1 > 0
+        action = rng.choice(choices(game))
+        seen["swaps"] += 300 <= action < 348
+        seen["removals"] += 200 <= action < 300
+        seen["passed"] |= action == 348
+        before = sum(game.scores)
+        game.apply(action, draw)
+        seen["double"] |= sum(game.scores) - before >= 2
+    return {
+        "plies": game.plies,
+        "legal": seen["legal"] / seen["decisions"],
+        "swaps": seen["swaps"],
+        "removals": seen["removals"],
+        "reshuffle": game.reshuffles > 0,
+        "pass": seen["passed"],
+        "double": seen["double"],
+        "dead turns": seen["dead"] / seen["turns"],
+        "seat 0": game.rewards[0] > 0,
+        "seat 1": game.rewards[1] > 0,
+    }

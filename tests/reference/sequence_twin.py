@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from array import array
+from collections.abc import Callable
 
 # ---- section 2: the board; section 3: cards ----
 
@@ -362,11 +363,12 @@ class Twin:
 
     # -- sections 4, 6, 7, 9: what it does --
 
-    def apply(self, action: int, drawn: int | None) -> None:
-        """Play `action`; `drawn` is the card that came from the deck, None if none did."""
+    def apply(self, action: int, drawn: int | Callable[[bytearray], int] | None) -> None:
+        """Play `action`. `drawn` is the card that came from the deck, None if none did; or a
+        function that picks one from the deck, called where a card is drawn."""
         if self.done:
             self.rewards = [0.0] * self.opts.players
-            if drawn is not None:
+            if drawn is not None and not callable(drawn):
                 raise RuleBreak("a draw after the end")
             return
         heads = 349 * (self.opts.draft or 1)
@@ -386,7 +388,7 @@ class Twin:
             self._swap(action - 300, pick)
         else:
             self._play(action, pick)
-        if self._drawn is not None:
+        if self._drawn is not None and not callable(drawn):
             raise RuleBreak(f"drew {NAMES[self._drawn]} where nothing is drawn")
 
     def _forfeit(self) -> None:
@@ -489,6 +491,8 @@ class Twin:
 
     def _draw(self) -> int:
         card, self._drawn = self._drawn, None
+        if callable(card):
+            card = card(self.deck)
         if card is None:
             raise RuleBreak("a card must be drawn")
         if not self.deck[card]:

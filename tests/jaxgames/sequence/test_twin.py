@@ -79,48 +79,64 @@ def cards_drawn(game, actions, state):
     return np.where(gained.any(-1), gained.argmax(-1), -1)
 
 
-def replay(game, actions, records):
-    """Replays all games in the twin; raises AssertionError at the first difference."""
+def options_of(game):
+    """The game's options as the twin has them."""
     r = game.rules
     lock = "contest" if r.draft else r.lock_rule
-    opts = twin.Options(
+    return twin.Options(
         r.players, r.teams, r.sequences_to_win, r.hand_size, lock, r.reshuffle,
         r.swaps_per_turn, r.draft, r.heart, r.ply_cap,
     )  # fmt: skip
+
+
+def dealt(game, state, g):
+    """A twin with the deal of game `g` of records `state`."""
+    draft = state.draft[0, g].tobytes() if game.rules.draft else None
+    return twin.Twin(options_of(game), [row.tobytes() for row in state.hands[0, g]], draft)
+
+
+def moves(actions, drawn, g, count):
+    """(action, card drawn or None) of the first moves of game `g`."""
+    pairs = zip(actions[:count, g].tolist(), drawn[:count, g].tolist(), strict=True)
+    return [(action, card if card >= 0 else None) for action, card in pairs]
+
+
+def replay(game, actions, records):
+    """Replays all games in the twin; raises AssertionError at the first difference."""
     state = records["leaves"]
-    ours = engine_fields(records)
     drawn = cards_drawn(game, actions, state)
     done = state.terminated | state.truncated
-    lengths = done.argmax(0)
     assert done[-1].all()
-    layout = twin.fields(opts)
-    assert {k: v.shape[-1] for k, v in ours.items()} == layout
-    ours = np.concatenate(list(ours.values()), -1)
-    for g in range(actions.shape[1]):
-        end = int(lengths[g])
-        hands = [row.tobytes() for row in state.hands[0, g]]
-        game_twin = twin.Twin(opts, hands, state.draft[0, g].tobytes() if r.draft else None)
+    lengths = done.argmax(0)
+    parts = engine_fields(records)
+    layout = twin.fields(options_of(game))
+    assert {name: part.shape[-1] for name, part in parts.items()} == layout
+    ours = np.concatenate(list(parts.values()), -1)
+    for g, length in enumerate(lengths.tolist()):
+        game_twin = dealt(game, state, g)
         pages = [game_twin.snapshot()]
-        moves = zip(actions[: end + 1, g].tolist(), drawn[: end + 1, g].tolist(), strict=True)
-        for action, card in moves:  # one step past the end too: nothing may change
-            game_twin.apply(action, card if card >= 0 else None)
+        for action, card in moves(actions, drawn, g, length + 1):  # one step past the end too
+            game_twin.apply(action, card)
             pages.append(game_twin.snapshot())
         theirs = np.frombuffer(b"".join(pages), np.uint8).reshape(len(pages), -1)
         page = ours[: len(pages), g]
         if not np.array_equal(page, theirs):
-            step, byte = np.argwhere(page != theirs)[0]
-            name = next(
-                n for n, upto in zip(layout, np.cumsum(list(layout.values())), strict=True)
-                if byte < upto
-            )  # fmt: skip
-            raise AssertionError(
-                f"game {g}, after {step} actions {actions[:step, g].tolist()}: {name} differs: "
-                f"engine {page[step][page[step] != theirs[step]].tolist()}, "
-                f"rules {theirs[step][page[step] != theirs[step]].tolist()}"
-            )
-    public = ours[..., : -r.players - 3]  # all but rewards and flags, seen one step past the end
+            raise AssertionError(difference(layout, page, theirs, g, actions))
+    public = ours[..., : -game.num_players - 3]  # all but rewards and flags, compared above
     last = public[lengths, np.arange(len(lengths))]
     assert np.array_equal(last, public[-1]), "a finished game moved"
+
+
+def difference(layout, ours, theirs, g, actions):
+    """The first difference of two games in words."""
+    step, byte = np.argwhere(ours != theirs)[0]
+    ends = np.cumsum(list(layout.values()))
+    name = list(layout)[np.searchsorted(ends, byte, side="right")]
+    part = slice(ends[list(layout).index(name)] - layout[name], ends[list(layout).index(name)])
+    return (
+        f"game {g}, after actions {actions[:step, g].tolist()}: {name} is "
+        f"{ours[step, part].tolist()} in the engine, {theirs[step, part].tolist()} by the rules"
+    )
 
 
 def compare(game, games, first_seed=0):
