@@ -166,9 +166,9 @@ def picture_knowledge(trial: Trial) -> str:
     index = trial.rng.permutation(index)[:8]
     if not len(index):
         return "nothing hidden"
-    for i in index:
-        seat = int(seats[i])
-        one, two = rows(states, i), rows(trial.worlds, i)
+    viewers = np.asarray(seats)[index].tolist()
+    pairs = zip(singles(states, index), singles(trial.worlds, index), viewers, strict=True)
+    for one, two, seat in pairs:
         for name in ("draw", "draw_text"):
             show = getattr(game, name)
             same = show(one, seat) == show(two, seat)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames.conformance.report import rule
-from jaxgames.conformance.trial import Trial, difference, differing, require, rows, singles
+from jaxgames.conformance.trial import Trial, difference, differing, require, singles
 from jaxgames.core import PositionError, State
 from jaxgames.match import IllegalAction, Match
 from jaxgames.move_list import from_move_list, to_move_list
@@ -112,9 +112,12 @@ def chance_text(trial: Trial) -> str:
     lucky = differing(move.after, trial.other_luck)
     index = np.concatenate([np.flatnonzero(lucky)[:12], np.flatnonzero(~lucky)[:4]])
     texts = set()
-    for i in index:
-        before, action = rows(move.before, i), int(move.action[i])
-        for after in (rows(move.after, i), rows(trial.other_luck, i)):
+    actions = np.asarray(move.action)[index].tolist()
+    batches = (move.before, move.after, trial.other_luck)
+    for before, one, other, action in zip(
+        *(singles(b, index) for b in batches), actions, strict=True
+    ):
+        for after in (one, other):
             text = game.chance_to_text(before, action, after)
             require(text is None or _one_line(text), f"chance_to_text gives {text!r}")
             again = game.step_with_chance(before, action, text)

@@ -189,11 +189,13 @@ def rows(tree: Tree, index: Any) -> Tree:
     return jax.tree.map(lambda x: x[index], tree)
 
 
-def singles(states: State, count: int) -> list[State]:
-    """Up to `count` single states, spread over a batch."""
-    n = len(states.terminated)
+def singles(states: State, which: int | np.ndarray) -> list[State]:
+    """Single states of a batch: those numbered `which`, or up to `which` spread over it."""
     host = jax.device_get(states)
-    index = np.unique(np.linspace(0, n - 1, min(count, n)).astype(int))
+    n = len(host.terminated)
+    index = which
+    if isinstance(which, int):
+        index = np.unique(np.linspace(0, n - 1, min(which, n)).astype(int))
     return [jax.tree.map(lambda x, i=i: jnp.asarray(x[i]), host) for i in index]
 
 

@@ -46,7 +46,7 @@ def swapping():
     """A four-handed match with chance in several plies, an unusual name and an analysis."""
     match = Match(make("highcard", "pairs"), 11)
     while not match.done:
-        match.play(match.legal()[-1][0])
+        match.play(0 if match.ply == 4 else match.legal()[-1][0])
     assert sum(match.chance(ply) is not None for ply in range(match.ply)) > 2
     return match
 

@@ -9,6 +9,7 @@ with the highest card takes 1 (ties share it) and the others share -1.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -198,8 +199,8 @@ class HighCard(core.Game):
         known = [str(rank + 1) for rank in range(self.rules.ranks) if int(state.deck[rank])]
         if swap and chance not in known:
             raise ValueError(f"{chance!r} is not in the deck")
-        card = jnp.int32(int(chance) - 1 if swap else 0)
-        return self._guard(state, jnp.int32(action), lambda s, a: self._play(s, a, card))
+        card = np.int32(int(chance) - 1 if swap else 0)
+        return _jit_play(self)(state, np.int32(action), card)
 
     def to_text(self, state):
         """Hands, thrown cards, swaps, turn, and how it ended; the deck is the rest."""
@@ -277,6 +278,14 @@ class HighCard(core.Game):
         ]
         thrown = np.asarray(state.thrown).tolist()
         return f"hands {' '.join(hands)}, thrown {thrown}, turn {int(state.turn)}"
+
+
+@functools.lru_cache(maxsize=64)
+def _jit_play(game):
+    def play(state, action, card):
+        return game._guard(state, action, lambda s, a: game._play(s, a, card))
+
+    return jax.jit(play)
 
 
 core.register("highcard", "tests.toys.highcard:HighCard")
