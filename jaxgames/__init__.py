@@ -2,6 +2,7 @@
 
 from jaxgames.core import (
     Bot,
+    FieldError,
     Game,
     PositionError,
     RulesError,
@@ -12,16 +13,20 @@ from jaxgames.core import (
     register,
 )
 from jaxgames.match import IllegalAction, Match, Result
+from jaxgames.record import Record, RecordError
 
 register("sequence", "jaxgames.sequence.game:Sequence")
 
 __version__ = "0.1.0"
 __all__ = [
     "Bot",
+    "FieldError",
     "Game",
     "IllegalAction",
     "Match",
     "PositionError",
+    "Record",
+    "RecordError",
     "Result",
     "RulesError",
     "State",

@@ -298,6 +298,21 @@ def test_what_json_can_not_hold_is_refused_when_written(record, value):
     assert caught.value.field == "moves[2].analysis"
 
 
+def test_damaged_records_raise_record_errors_only(record):
+    """300 random damages: whatever they hit, one error of ours or none at all."""
+    rng, text, refused = np.random.default_rng(0), dumps(record), 0
+    for _ in range(300):
+        i, j = sorted(rng.integers(len(text), size=2))
+        j = min(j, i + int(rng.integers(1, 9)))
+        junk = "".join(rng.choice(list('0129-."[]{},:ae\\ \u2603'), rng.integers(4)))
+        try:
+            check(loads(text[:i] + junk + text[j:]))
+        except RecordError as error:
+            assert error.field and "\n" not in str(error)
+            refused += 1
+    assert refused > 200
+
+
 # ---- files ----
 
 
