@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -60,6 +61,33 @@ class Report(NamedTuple):
     clipped: Array
     skipped: Array
     learning_rate: Array
+
+
+def gradients(
+    loss: Callable[[Any, Any], tuple[Array, Any]], params: Any, batch: Any, micro_batch: int
+) -> tuple[Array, Any, Any]:
+    """Mean loss, what the loss returned beside it (stacked [M, ...]), and the mean gradient.
+
+    The batch is taken in M equal parts of at most `micro_batch` rows one after the other:
+    activations of a part stay in the cache, which on a CPU makes a step of 256 rows three to
+    five times faster.
+
+    Args:
+      loss: `(params, part) -> (float32[], anything)`.
+      batch: pytree of [N, ...].
+    """
+    value_and_grad = jax.value_and_grad(loss, has_aux=True)
+    rows = jax.tree.leaves(batch)[0].shape[0]
+    number = next(m for m in range(1, rows + 1) if rows % m == 0 and rows // m <= micro_batch)
+    parts = jax.tree.map(lambda x: x.reshape(number, rows // number, *x.shape[1:]), batch)
+
+    def add(summed, part):
+        (value, aux), grads = value_and_grad(params, part)
+        return jax.tree.map(jnp.add, summed, (value, grads)), aux
+
+    nothing = (jnp.float32(0.0), jax.tree.map(jnp.zeros_like, params))
+    (value, grads), aux = jax.lax.scan(add, nothing, parts)
+    return value / number, aux, jax.tree.map(lambda g: g / number, grads)
 
 
 def hyper(config: OptimConfig) -> dict[str, Array]:

@@ -43,6 +43,7 @@ class Config:
     replay_length: steps of all games that the replay holds.
     learn_after: positions with an outcome that must be there before learning begins.
     batch_size: positions per optimiser step.
+    micro_batch: at most so many positions' gradient is computed at once (`optim.gradients`).
     learn_steps: optimiser steps per update.
     value_weight, q_weight: of their losses, beside the policy's.
     root_share: share of the search's value in the value target, the rest is the outcome.
@@ -64,6 +65,7 @@ class Config:
     replay_length: int = 256
     learn_after: int = 1024
     batch_size: int = 256
+    micro_batch: int = 64
     learn_steps: int = 4
     value_weight: float = 1.0
     q_weight: float = 0.5
@@ -79,7 +81,8 @@ class Config:
     def __post_init__(self):
         for field in ("games", "steps", "fast_simulations", "learn_after", "batch_size"):
             _require(self, field, getattr(self, field) >= 1, "at least 1")
-        for field in ("learn_steps", "teacher_steps", "teacher_learn_steps", "chunk_updates"):
+        for field in ("learn_steps", "teacher_steps", "teacher_learn_steps", "chunk_updates",
+                      "micro_batch"):  # fmt: skip
             _require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("opening_plies", "teacher_updates"):
             _require(self, field, getattr(self, field) >= 0, "not negative")
@@ -238,15 +241,16 @@ def _update(game, model, config, replay, act, steps, learn_steps, state: TrainSt
 def _learn(game, model, config, replay, ring, hyper, learn_steps, params, opt_state, key):
     """`learn_steps` optimiser steps on samples of the ring."""
 
+    def one_loss(params, sample):
+        batch = _batch(game, config, sample)
+        return loss(model, params, batch, config.value_weight, config.q_weight)
+
     def step(carry, key):
         params, opt_state = carry
-        batch = _batch(game, config, replay.sample(ring, key, config.batch_size))
-        value_and_grad = jax.value_and_grad(
-            lambda p: loss(model, p, batch, config.value_weight, config.q_weight), has_aux=True
-        )
-        (value, metrics), grads = value_and_grad(params)
+        sample = replay.sample(ring, key, config.batch_size)
+        value, metrics, grads = optim.gradients(one_loss, params, sample, config.micro_batch)
         params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
-        return (params, opt_state), metrics | report_metrics(report)
+        return (params, opt_state), total(metrics) | report_metrics(report)
 
     keys = jax.random.split(key, learn_steps)
     (params, opt_state), metrics = jax.lax.scan(step, (params, opt_state), keys)

@@ -32,6 +32,7 @@ class Config:
     replay_length: steps of all games that the replay holds.
     learn_after: positions that must be there before learning begins.
     batch_size: positions per optimiser step.
+    micro_batch: at most so many positions' gradient is computed at once (`optim.gradients`).
     learn_steps: optimiser steps per update.
     horizon: steps n before the bootstrap.
     discount: per action.
@@ -57,6 +58,7 @@ class Config:
     replay_length: int = 256
     learn_after: int = 1024
     batch_size: int = 256
+    micro_batch: int = 64
     learn_steps: int = 8
     horizon: int = 3
     discount: float = 1.0
@@ -78,7 +80,7 @@ class Config:
 
     def __post_init__(self):
         for field in (
-            "games", "steps", "learn_after", "batch_size", "learn_steps", "horizon",
+            "games", "steps", "learn_after", "batch_size", "micro_batch", "learn_steps", "horizon",
             "importance_steps", "target_period", "teacher_steps", "teacher_learn_steps",
             "chunk_updates", "epsilon_updates",
         ):  # fmt: skip
@@ -246,14 +248,18 @@ def _learn(game, model, config, replay, ring: ReplayState, hyper, learn_steps, l
         risen = opt_state.count / config.importance_steps
         beta = config.importance_start + (1.0 - config.importance_start) * jnp.minimum(risen, 1.0)
         batch = _batch(sample, importance_weights(sample.probability, size, beta))
-        target = targets(
-            game, model, params, target_params, batch, config.discount, config.outcome_share
+        online = params
+
+        def one_loss(params, part):
+            target = targets(
+                game, model, online, target_params, part, config.discount, config.outcome_share
+            )
+            return loss(game, model, params, part, target, config.margin, config.margin_weight)
+
+        value, (error, metrics), grads = optim.gradients(
+            one_loss, params, batch, config.micro_batch
         )
-        value_and_grad = jax.value_and_grad(
-            lambda p: loss(game, model, p, batch, target, config.margin, config.margin_weight),
-            has_aux=True,
-        )
-        (value, (error, metrics)), grads = value_and_grad(params)
+        error = error.reshape(-1)
         params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
         # A step left out must not leave its errors behind either.
         priorities = jnp.where(
@@ -264,7 +270,7 @@ def _learn(game, model, config, replay, ring: ReplayState, hyper, learn_steps, l
         rate = jnp.where(due, config.target_rate, 0.0)
         target_params = jax.tree.map(lambda t, p: t + rate * (p - t), target_params, params)
         learned = (params, target_params, opt_state, now.priority, now.max_priority)
-        return learned, metrics | report_metrics(report)
+        return learned, total(metrics) | report_metrics(report)
 
     learned, metrics = jax.lax.scan(step, learned, jax.random.split(key, learn_steps))
     return learned, total(metrics)
