@@ -22,7 +22,7 @@ def _convolve(x: Array, kernel: Array) -> Array:
 def convolve(x: Array, kernel: Array) -> Array:
     """Same-size convolution: x [B, H, W, C], kernel [k, k, C, D], k odd; [B, H, W, D].
 
-    The gradient of the kernel is written as k*k matrix products: XLA's own form is a
+    The gradient of the kernel is written as one matrix product: XLA's own form is a
     convolution with a kernel as large as the board, which on a CPU is 20 times slower inside
     a loop (`lax.scan`), where all training steps are.
     """
@@ -34,20 +34,21 @@ def _forward(x, kernel):
 
 
 def _backward(saved, grad):
+    """With kernel rows as shifts of x and kernel columns as shifts of the gradient, all k*k
+    parts of the kernel's gradient are blocks of one product, [k C, B H W] by [B H W, k D]."""
     x, kernel = saved
-    size, _, channels, _ = kernel.shape
+    size, _, channels, outputs = kernel.shape
     _, height, width, _ = x.shape
     edge = size // 2
-    padded = jnp.pad(x, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
-    flat = grad.reshape(-1, grad.shape[-1])
-
-    def tap(row, col):
-        shifted = padded[:, row : row + height, col : col + width]
-        return shifted.reshape(-1, channels).T @ flat
-
-    taps = [jnp.stack([tap(row, col) for col in range(size)]) for row in range(size)]
+    padded = jnp.pad(x, ((0, 0), (edge, edge), (0, 0), (0, 0)))
+    rows = [padded[:, i : i + height] for i in range(size)]
+    padded = jnp.pad(grad, ((0, 0), (0, 0), (edge, edge), (0, 0)))
+    cols = [padded[:, :, size - 1 - j : size - 1 - j + width] for j in range(size)]
+    rows, cols = (jnp.concatenate(shifts, -1) for shifts in (rows, cols))
+    product = rows.reshape(-1, size * channels).T @ cols.reshape(-1, size * outputs)
+    kernel_grad = product.reshape(size, channels, size, outputs).swapaxes(1, 2)
     turned = kernel[::-1, ::-1].swapaxes(2, 3)
-    return _convolve(grad, turned), jnp.stack(taps)
+    return _convolve(grad, turned), kernel_grad
 
 
 convolve.defvjp(_forward, _backward)
