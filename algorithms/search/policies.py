@@ -134,11 +134,16 @@ def advance(
         key, select_key, expand_key = jax.random.split(search.key, 3)
         keys = jax.vmap(jax.random.split)(jax.random.split(select_key, batch))
         spent = tree.root_visits - search.before
-        root_view = _root_view(tree)
-        action = policy.select_root(keys[:, 1], root_view, spent, search.noise)
+
+        def look(tree, node, invalid):
+            view = trees.view(tree, node, invalid)
+            return proof.shun_lost(view, tree) if policy.prove else view
 
         def select(keys, tree, node):
-            return policy.select(keys, trees.view(tree, node, jnp.zeros_like(tree.invalid)))
+            return policy.select(keys, look(tree, node, jnp.zeros_like(tree.invalid)))
+
+        root_view = look(tree, jnp.full(batch, trees.ROOT), tree.invalid)
+        action = policy.select_root(keys[:, 1], root_view, spent, search.noise)
 
         leaf = trees.descend(tree, action, select, keys[:, 0], policy.max_depth)
         tree, node = trees.expand(tree, leaf, params, expand_key, recurrent_fn)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import mctx
 
 from algorithms.search.base import MASKED_LOGIT, Array
 from algorithms.search.tree import ROOT, UNVISITED, Tree, at_node, of_children
@@ -40,6 +41,14 @@ def best_edge(tree: Tree, node: Array) -> tuple[Array, Array, Array]:
     )
     solved = (q.max(-1) >= WIN) | (jnp.all(done | forbidden, -1) & jnp.any(done, -1))
     return solved, action, value
+
+
+def shun_lost(view: mctx.Tree, tree: Tree) -> mctx.Tree:
+    """A view (`tree.view`) in which edges proven lost for the mover have no prior left."""
+    lost = of_children(tree.solved, view.children_index[:, 0], False)
+    lost &= view.children_values[:, 0] <= -WIN
+    logits = jnp.where(lost, MASKED_LOGIT, view.children_prior_logits[:, 0])
+    return view.replace(children_prior_logits=logits[:, None])
 
 
 def settle(policy_weights: Array, leaders: Array, tree: Tree) -> tuple[Array, Array]:

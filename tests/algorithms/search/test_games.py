@@ -108,10 +108,16 @@ def unfinished(states):
         yield row, cells, int(states.current_player[row])
 
 
-@pytest.mark.parametrize("name", ["gumbel", "puct"])
+PERFECT = {
+    "puct": policies(4000)["puct"],
+    "gumbel with proofs": search.gumbel(2000, gumbel_scale=0.0, prove=True),
+}
+
+
+@pytest.mark.parametrize("name", PERFECT)
 def test_tictactoe_is_played_perfectly(name):
     """Values of 0 and flat priors: only the search can know."""
-    solver, run = Solver(TICTACTOE), searcher(TICTACTOE, policies(4000)[name])
+    solver, run = Solver(TICTACTOE), searcher(TICTACTOE, PERFECT[name])
     checked = 0
     for moves in range(8):
         states = random_positions(TICTACTOE, 12, moves, seed=moves)

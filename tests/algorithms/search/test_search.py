@@ -22,15 +22,17 @@ def _compiled(kind, simulations, options):
     policy = KINDS[kind](simulations, **dict(options))
     _, fn = problems.ours(PROBLEM, np.uint32(0), BATCH)
     advance = jax.jit(lambda search_, n: search.advance(policy, (), search_, fn, n))
-    return policy, advance, jax.jit(lambda search_: search.finish(policy, search_))
+    finish = jax.jit(lambda search_: search.finish(policy, search_))
+    start = jax.jit(lambda key, root, invalid: search.start(policy, key, root, invalid))
+    return policy, start, advance, finish
 
 
 def begin(kind, seed=0, simulations=SIMULATIONS, **options):
     """(policy, search not yet advanced, jitted advance(search, n), jitted finish(search))."""
-    policy, advance, finish = _compiled(kind, simulations, tuple(sorted(options.items())))
+    policy, start, advance, finish = _compiled(kind, simulations, tuple(sorted(options.items())))
     root, _ = problems.ours(PROBLEM, np.uint32(seed), BATCH)
     invalid = PROBLEM.invalid(np.uint32(seed), BATCH)
-    begun = search.start(policy, jax.random.key(seed), root, invalid)
+    begun = start(jax.random.key(seed), root, invalid)
     return policy, begun, advance, finish
 
 
@@ -213,7 +215,7 @@ def test_rows_without_a_legal_action_stay_finite(policy):
         return dataclasses.replace(step, prior_logits=logits), embedding
 
     invalid = jnp.ones((BATCH, 9), bool)
-    out = policy((), jax.random.key(0), root, masked_fn, 20, invalid)
+    out = jax.jit(lambda root: policy((), jax.random.key(0), root, masked_fn, 20, invalid))(root)
     for leaf in (out.action_weights, out.value, out.visits, out.q):
         assert np.all(np.isfinite(leaf))
     assert np.all((np.asarray(out.action) >= 0) & (np.asarray(out.action) < 9))
@@ -274,7 +276,8 @@ def test_paranoid_sees_two_sides():
     base = dataclasses.replace(base, to_move=side, embedding=(h, side))
     root = dataclasses.replace(base, value=three(base.value))
     key = jax.random.key(3)
-    want = search.gumbel_policy((), key, base, base_fn, 50)
-    got = search.gumbel_policy((), key, *search.paranoid(root, fn), 50)
+    policy = functools.partial(search.gumbel_policy, num_simulations=50)
+    want = jax.jit(lambda root: policy((), key, root, base_fn))(base)
+    got = jax.jit(lambda root: policy((), key, *search.paranoid(root, fn)))(root)
     np.testing.assert_array_equal(want.visits, got.visits)
     np.testing.assert_allclose(want.value, got.value, atol=1e-6)
