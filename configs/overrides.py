@@ -82,8 +82,7 @@ def _parse_one(text: str) -> Override:
     if parsed.is_sweep_override():
         raise ConfigError(
             key,
-            f"one value per run, got {raw!r}; a list is written [1,2], "
-            f"and several seeds seeds=[1,2]",
+            f"one value per run, got {raw!r}; a list is written [1,2], several seeds seeds=[1,2]",
         )
     quoted = isinstance(parsed._value, QuotedString)  # value() forgets the quotes
     if not quoted and _FUNCTION.match(raw):

@@ -171,11 +171,19 @@ class BenchmarkConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """All settings. `config_type(game)` narrows `game.options` to that game's rules."""
+    """All settings. `config_type(game)` narrows `game.options` to that game's rules.
+
+    Attributes:
+      agent: what to train.
+      seed: root of all chance.
+      seeds: train once with each of these, one run after the other, instead of with `seed`.
+      device: platform that jax computes on.
+    """
 
     game: GameConfig
     agent: typing.Literal["alphazero", "mcts_dqn"] = "alphazero"
     seed: int = 0
+    seeds: tuple[int, ...] = ()
     device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
     run: RunConfig = RunConfig()
     network: NetworkConfig = NetworkConfig()
@@ -188,7 +196,11 @@ class Config:
     benchmark: BenchmarkConfig = BenchmarkConfig()
 
     def __post_init__(self):
-        require(0 <= self.seed < 2**32, "seed", f"0 to 4294967295, got {self.seed}")
+        for field, values in (("seed", (self.seed,)), ("seeds", self.seeds)):
+            fit = all(0 <= value < 2**32 for value in values)
+            require(fit, field, f"0 to 4294967295, got {getattr(self, field)}")
+        require(len(set(self.seeds)) == len(self.seeds), "seeds", "each seed once")
+        require(not (self.seeds and self.run.resume), "seeds", "resume one run at a time")
 
 
 @functools.cache

@@ -84,7 +84,7 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.train:main",
         "train an agent; leaves a run folder with checkpoints and the best bundle",
         ("jaxgames train sequence", "jaxgames train sequence/full run.name=big seed=3"),
-        (*_TRAINING, "eval", "gate"),
+        (*_TRAINING, "seeds", "gate"),
     ),
     "evaluate": Command(
         "experiments.commands.evaluate:main",

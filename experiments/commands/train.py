@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from algorithms import ratings
-from configs import ConfigError, Resolved
+from configs import ConfigError, Resolved, load
 from experiments import errors
 from experiments.cli import Flags
 from experiments.device import select
 from experiments.progress import Progress
 from experiments.run_folder import open_run
+
+_QUIET = Flags(quiet=True)
 
 
 def main(call) -> int:
@@ -23,12 +26,33 @@ def main(call) -> int:
     if call.flags.json:
         print(json.dumps(result, ensure_ascii=False))
     else:
-        show(result, call.resolved)
+        for one in result.get("runs", [result]):
+            show(one, call.resolved)
     return errors.DONE
 
 
-def run(resolved: Resolved, flags: Flags = Flags(quiet=True), argv=()) -> dict[str, Any]:  # noqa: B008
-    """Trains as `resolved` says; returns the result as JSON values.
+def run(resolved: Resolved, flags: Flags = _QUIET, argv: Sequence[str] = ()) -> dict[str, Any]:
+    """Trains as `resolved` says; with `seeds`, once for each.
+
+    Returns:
+      The result as JSON values; with `seeds` {"runs": [result, ...]}.
+
+    Raises: see `run_one`.
+    """
+    if not resolved.config.seeds:
+        return run_one(resolved, flags, argv)
+    name = resolved.config.run.name
+    replaced = ("seeds", "seed", "run.name")
+    kept = [text for text in resolved.overrides if text.split("=")[0] not in replaced]
+    results = []
+    for seed in resolved.config.seeds:
+        texts = [*kept, f"seed={seed}", *([f"run.name='{name}-seed{seed}'"] if name else [])]
+        results.append(run_one(load(resolved.preset, texts), flags, argv))
+    return {"runs": results}
+
+
+def run_one(resolved: Resolved, flags: Flags, argv: Sequence[str]) -> dict[str, Any]:
+    """Trains one run.
 
     Raises:
       ConfigError: before anything compiles.

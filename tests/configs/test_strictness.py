@@ -31,7 +31,7 @@ def refused(text, *parts):
 def test_unknown_key_names_section_and_nearest():
     error = refused("run.nme=x", "run.nme", "'nme'", "'run'", "did you mean name?")
     assert error.key == "run.nme" and "+" not in str(error)
-    refused("sed=1", "top level", "did you mean seed?")
+    refused("sed=1", "top level", "did you mean seed")
     refused("optim.learnin_rate=1", "optim.learnin_rate", "unknown key 'optim'")
 
 

@@ -95,6 +95,7 @@ def test_version(capsys):
         (["train", "sequence", "game.options.teams=3", "game.options.players=8"], "options.teams"),
         (["train", "sequence", "alphazero.search.num_simulations=0"], "at least 1, got 0"),
         (["train", "sequence", "train.minutes=0"], "train.minutes: set this or train.chunks"),
+        (["train", "sequence", "eval.pairs=1"], "this command does not use 'eval'"),
         (["evaluate", "sequence", "train.chunks=1"], "this command does not use 'train'"),
         (["train", "sequence", "run.resume=true"], "run.name: say which run to resume"),
         (["train", "run.resume=true", "run.name=nowhere"], "no run to resume at"),

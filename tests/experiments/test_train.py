@@ -156,6 +156,17 @@ def test_mcts_dqn_trains_too(tmp_path):
     assert result["updates"] == 8 and meta["agent"] == "mcts_dqn"
 
 
+def test_several_seeds(tmp_path):
+    few = tiny(tmp_path, "run.name=a", "seeds=[3,1]", "train.chunks=1", "train.eval.final_pairs=0")
+    result = experiments.train("", few)
+    assert [pathlib.Path(r["run"]).name for r in result["runs"]] == ["a-seed3", "a-seed1"]
+    assert sorted(os.listdir(tmp_path)) == ["a-seed1", "a-seed3"]
+    assert json.loads((tmp_path / "a-seed3" / "env.json").read_text())["seed"] == 3
+    for texts, rule in ((["seeds=[1,1]"], "each seed once"), (["seeds=[-1]"], "0 to")):
+        with pytest.raises(configs.ConfigError, match=f"seeds: {rule}"):
+            experiments.train("", tiny(tmp_path, *texts))
+
+
 # ---- resume ----
 
 
