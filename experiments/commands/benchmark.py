@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
@@ -38,8 +39,11 @@ def run(
 ) -> dict[str, Any]:
     """The report of one benchmark as JSON values; see `experiments.benchmarks`."""
     select(resolved.config.device)
-    module = importlib.import_module(f"experiments.benchmarks.{subject}")
-    report = module.run(resolved.config, say)
+    if subject == "env":
+        report = _env(resolved.config, say)
+    else:
+        module = importlib.import_module(f"experiments.benchmarks.{subject}")
+        report = module.run(resolved.config, say)
     return {
         "benchmark": subject,
         "command": " ".join(argv),
@@ -48,6 +52,36 @@ def run(
         "versions": run_folder.versions(),
         "commit": run_folder.commit(),
     }
+
+
+def _env(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
+    """The steps per second of a game and of its peers, as rows."""
+    from experiments.benchmarks import env
+
+    say("compiling and measuring")
+    settings = config.benchmark
+    detail = env.benchmark_env(
+        config.game.name,
+        dataclasses.asdict(config.game.options),
+        batch_sizes=settings.batches,
+        steps=settings.steps,
+        repeats=settings.repeats,
+        peers=env.PEERS if settings.peers else (),
+        seed=config.seed,
+    )
+    rows = []
+    for name, rates in ((config.game.name, detail["rates"]), *_peer_rates(detail)):
+        for batch, rate in rates.items():
+            row = {"what": f"{name}, {batch} games", "value": rate["median"], "unit": "steps/s"}
+            rows.append(
+                {**row, "repeats": settings.repeats, "low": rate["low"], "high": rate["high"]}
+            )
+    return {"rows": rows, "compile_s": {"init + step": detail["compile_seconds"]}, "detail": detail}
+
+
+def _peer_rates(detail: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    found = [(f"pgx {name}", peer) for name, peer in detail["peers"].items() if peer]
+    return [(name, peer["rates"]) for name, peer in found]
 
 
 def hardware() -> dict[str, Any]:
