@@ -21,7 +21,8 @@ Rules of the contract:
 * `observe(state, player)` and the bots use only what that seat may know.
 
 A new game subclasses `Game`, implements the methods marked "game", and is announced with
-`register("name", "package.module:ClassName")`.
+`register("name", "package.module:ClassName")`. `jaxgames.conformance.check_game` tries every
+rule of the contract on it.
 """
 
 from __future__ import annotations

@@ -91,8 +91,9 @@ def explain(trial: Trial) -> str:
     states = singles(trial.play.moves.before, 8) + singles(trial.finished, 2)
     for state in states:
         mask = np.asarray(state.legal_action_mask) & ~bool(state.done)
-        actions = trial.rng.permutation(game.num_actions)[:64].tolist()
-        for action in [*actions, -1, game.num_actions]:
+        some = trial.rng.permutation(game.num_actions)[:48].tolist()
+        some += trial.rng.permutation(np.flatnonzero(mask))[:16].tolist()
+        for action in [*some, -1, game.num_actions]:
             reason = game.explain_illegal(state, action)
             allowed = 0 <= action < game.num_actions and bool(mask[action])
             if allowed:
