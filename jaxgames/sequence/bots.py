@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import core
-from jaxgames.sequence import board, lines, rules
+from jaxgames.sequence import board, lines, rules, two_step
 from jaxgames.sequence.board import CELLS, NATURALS
 
 _WORST = jnp.finfo(jnp.float32).min
@@ -37,6 +37,12 @@ def greedy(state, key):
     swaps = swap - jnp.arange(NATURALS, dtype=jnp.float32)
     base = jnp.concatenate([place, place - 12, remove, swaps, jnp.zeros(1)])
     return _best(state, base, place, key)
+
+
+def look_ahead(state, key):
+    """The two-step bot (two_step.py): swaps first, then the best judged play, ties at random."""
+    base, place = two_step.judge(state)
+    return _best(state, base, jnp.minimum(place, 100.0), key)
 
 
 def team_view(state):
@@ -87,4 +93,4 @@ def _pick_worth(state, place):
     return jnp.sum(jnp.where(slots, jnp.concatenate([card, jacks]), 0), axis=1) / 4
 
 
-BOTS = {"random": random, "greedy": greedy}
+BOTS = {"random": random, "greedy": greedy, "two_step": look_ahead}
