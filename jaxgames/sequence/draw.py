@@ -433,7 +433,7 @@ def _hand_lines(state, seat: int, dead: set[int], you: bool) -> list[str]:
     return lines
 
 
-def main(seed: int = 0, plies: int = 44) -> None:
+def main(seed: int = 4, plies: int = 72) -> None:
     """Prints the picture of a game of greedy bots after some plies."""
     import jaxgames
 

@@ -32,25 +32,25 @@ def test_bots_choose_what_the_reference_allows(case):
         records["legal_action_mask"], axis=-1, count=game.num_actions, bitorder="little"
     )
     rng = np.random.default_rng(0)
-    picked = np.arange(0, games.BATCH, 2)
-    steps = np.array([rng.integers(n) for n in lengths[picked]])
+    which = np.repeat(np.arange(games.BATCH), 4)
+    steps = rng.integers(lengths[which])
     sampled = jax.tree.map(
-        lambda x: x[steps, picked], state.replace(legal_action_mask=mask.astype(bool))
+        lambda x: x[steps, which], state.replace(legal_action_mask=mask.astype(bool))
     )
-    keys = jax.random.split(jax.random.key(0), len(picked))
+    keys = jax.random.split(jax.random.key(0), len(which))
     chosen = {
         name: np.asarray(jax.jit(jax.vmap(game.bots[name]))(sampled, keys)) for name in CHOICES
     }
-    swaps = removals = 0
-    for i, (g, step) in enumerate(zip(picked.tolist(), steps.tolist(), strict=True)):
+    for g in range(games.BATCH):
         position = test_twin.dealt(game, state, g)
-        for action, card in test_twin.moves(actions, drawn, g, step):
+        here = dict(zip(steps[which == g].tolist(), np.flatnonzero(which == g), strict=True))
+        for step, (action, card) in enumerate(test_twin.moves(actions, drawn, g, lengths[g])):
+            if step in here:
+                for name, choices in CHOICES.items():
+                    assert chosen[name][here[step]] in choices(position), (name, g, step)
             position.apply(action, card)
-        for name, choices in CHOICES.items():
-            assert chosen[name][i] in choices(position), (name, g, step)
-        swaps += 300 <= chosen["greedy"][i] < 348
-        removals += 200 <= chosen["greedy"][i] < 300
-    assert swaps and removals
+    block = chosen["greedy"] // 100
+    assert np.bincount(block, minlength=4).min() > 0, "a kind of action was never seen"
 
 
 def test_greedy_scores_by_hand():
