@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from jaxgames import core
-from jaxgames.sequence import board, bots, contest, knowledge, observe, rules
+from jaxgames.sequence import board, bots, contest, knowledge, observe, play, rules
 from jaxgames.sequence.rules import PRESETS, Rules
+
+
+def _kernels(game):
+    """The two functions in which the games differ: (advance, legal), batch last."""
+    return (contest if game.rules.draft else play).KERNELS
+
+
+def _step_kernel(game):
+    advance, legal = _kernels(game)
+    return functools.partial(play.step, advance=advance, legal=legal)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,13 +71,18 @@ class Sequence(core.Game):
         state = rules.deal(self, key)
         return state.replace(legal_action_mask=self._legal(state))
 
-    def _step(self, state, action, key):
-        advance = contest.advance if self.rules.draft else rules.advance
-        state = advance(state, action, jax.random.bits(key, dtype=jnp.uint32))
-        return state.replace(legal_action_mask=self._legal(state))
+    def step(self, state, action, key):
+        """As in `core.Game`. Fastest vmapped with the batch last (in_axes and out_axes -1)."""
+        return self.step_with_bits(state, action, jax.random.bits(key, dtype=jnp.uint32))
+
+    _step = step
+
+    def step_with_bits(self, state, action, bits):
+        """`step` with the 32 random bits (uint32[]) that decide the draw; see play.draw_one."""
+        return play.batch_last(_step_kernel(self))(state, jnp.int32(action), bits)
 
     def _legal(self, state):
-        return contest.legal(state) if self.rules.draft else rules.legal_base(state)
+        return play.batch_last(_kernels(self)[1])(state)
 
     # ---- knowledge ----
 

@@ -92,31 +92,34 @@ def all_potentials(own, blocked):
     return best.astype(jnp.uint16)
 
 
-# ---- the four lines through one cell, for `step` ----
+# ---- the four lines through one cell, for `step`; the last axis is the batch of games, B ----
 
 
 def _shifts(row, col):
-    """uint32[3, 10]: column of the line's cell in each row, plus 10 so that it is never < 0."""
-    rows = np.arange(SIZE, dtype=np.int32)
-    return (col + SIZE + _SLOPES[:, None] * (rows - row)).astype(jnp.uint32)
+    """uint32[10, 3, B]: column of the line's cell in each row, plus 10 so that it is never < 0."""
+    away = np.arange(SIZE, dtype=np.int32)[:, None, None] - row
+    return (col + SIZE + _SLOPES[:, None] * away).astype(jnp.uint32)
 
 
 def lines_through(rows, row, col):
-    """The lines of plane `rows` uint16[10] through (row, col); (uint32[4], position uint32[4])."""
+    """The lines of plane `rows` uint16[10, B] through (row, col) int32[B].
+
+    Returns the words and the cell's position in them, both uint32[4, B].
+    """
     rows = rows.astype(jnp.uint32)
-    at = np.arange(SIZE, dtype=np.int32)
-    horizontal = jnp.sum(jnp.where(at == row, rows, 0), dtype=jnp.uint32)
-    bits = ((rows << SIZE) >> _shifts(row, col)) & 1
-    others = jnp.sum(bits << at.astype(np.uint32), axis=-1, dtype=jnp.uint32)
+    at = np.arange(SIZE, dtype=np.uint32)
+    horizontal = jnp.sum(jnp.where(at[:, None] == row, rows, 0), axis=0, dtype=jnp.uint32)
+    bits = ((rows[:, None] << SIZE) >> _shifts(row, col)) & 1
+    others = jnp.sum(bits << at[:, None, None], axis=0, dtype=jnp.uint32)
     words = jnp.concatenate([horizontal[None], others])
     return words, jnp.stack([col, row, row, row]).astype(jnp.uint32)
 
 
 def paint_lines(words, row, col):
-    """uint16[10], the plane of all cells marked in the four lines through (row, col)."""
-    at = np.arange(SIZE, dtype=np.int32)
-    horizontal = jnp.where(at == row, words[0], jnp.uint32(0))
-    bits = (words[1:, None] >> at.astype(np.uint32)) & 1
+    """uint16[10, B], the plane of all cells marked in the four lines through (row, col)."""
+    at = np.arange(SIZE, dtype=np.uint32)
+    horizontal = jnp.where(at[:, None] == row, words[0], 0)
+    bits = (words[1:] >> at[:, None, None]) & 1
     others = (bits << _shifts(row, col)) >> SIZE
-    plane = horizontal | others[0] | others[1] | others[2]
+    plane = horizontal | others[:, 0] | others[:, 1] | others[:, 2]
     return plane.astype(jnp.uint16) & board.FULL_ROW

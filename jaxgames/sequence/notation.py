@@ -17,7 +17,7 @@ import re
 import jax
 import numpy as np
 
-from jaxgames.sequence import board, contest, rules
+from jaxgames.sequence import board, play, rules
 
 KINDS = "NWR"
 TEAM_CHIPS = "123"
@@ -252,7 +252,7 @@ def chance_to_text(before, action: int, after) -> str | None:
     base = int(action) // before.game.action_slots
     pool = np.asarray(before.deck).astype(int)
     if int(after.reshuffles) > int(before.reshuffles):
-        pool = np.asarray(rules.discards(before)) + np.asarray(rules.card_played(np.int32(base)))
+        pool = np.asarray(rules.discards(before)) + _card_played(base)
     drawn = np.flatnonzero(pool - np.asarray(after.deck))
     return card_text(int(drawn[0])) if len(drawn) else None
 
@@ -275,22 +275,19 @@ def step_with_chance(state, action: int, chance: str | None):
 
 @functools.lru_cache(maxsize=64)
 def _step_bits(game):
-    """`game.step` with the random bits of its draw in place of a key, jitted."""
+    return jax.jit(game.step_with_bits)
 
-    advance = contest.advance if game.rules.draft else rules.advance
 
-    def move(state, action, bits):
-        state = advance(state, action, bits)
-        return state.replace(legal_action_mask=game._legal(state))
-
-    return jax.jit(lambda s, a, bits: game._guard(s, a, lambda s, a: move(s, a, bits)))
+def _card_played(base: int) -> np.ndarray:
+    """int[50], the card that leaves the hand with an action of the 349 block."""
+    return np.asarray(play.card_played(np.array([base], np.int32)))[:, 0].astype(int)
 
 
 def _bits_for(state, base: int, card: int) -> np.uint32:
-    """Random bits for which `rules.draw_one` draws `card` after the base action."""
+    """Random bits for which `play.draw_one` draws `card` after the base action."""
     pool = np.asarray(state.deck).astype(int)
     if not pool.sum() and state.game.rules.reshuffle:
-        pool = np.asarray(rules.discards(state)) + np.asarray(rules.card_played(np.int32(base)))
+        pool = np.asarray(rules.discards(state)) + _card_played(base)
     if not pool[card]:
         raise ValueError(f"{card_text(card)} is not in the deck")
     rank, count = int(pool[:card].sum()), int(pool.sum())
