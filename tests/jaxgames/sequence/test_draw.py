@@ -1,5 +1,6 @@
 """Pictures: well formed, complete, and silent about what the viewer may not see."""
 
+import pathlib
 import xml.etree.ElementTree as ElementTree
 
 import jax
@@ -89,6 +90,12 @@ def test_svg_is_for_light_and_dark_pages():
     assert "prefers-color-scheme:dark" in picture
     for palette in (draw.LIGHT, draw.DARK):
         assert all(colour in picture for colour in palette.values())
+
+
+def test_the_committed_picture_is_up_to_date():
+    """`python -m jaxgames.sequence.draw > jaxgames/sequence/board.svg` after a change."""
+    picture = (pathlib.Path(draw.__file__).parent / "board.svg").read_text()
+    assert draw.STYLE in picture and len(titles(picture)) > 100
 
 
 def test_jack_suits_follow_the_jack_map():
