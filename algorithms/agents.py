@@ -224,6 +224,7 @@ _SEARCH_OPTIONS = {
     "policy": ("policy", str),
     "considered": ("max_num_considered_actions", int),
     "scale": ("gumbel_scale", float),
+    "qscale": ("q_scale", str),
 }
 _OPTIONS = {
     "net": "the network alone",
@@ -256,7 +257,7 @@ def from_spec(spec: str, game: Game) -> Seat:
 
     NAME is a bot of the game, a packaged bundle, or the path of a bundle or of a run folder
     with one in `best/`. Options of bundles: `net` or `search`, `temp=` (net),
-    `sims= worlds= policy= considered= scale=` (search), `head=policy|q`. Without options a
+    `sims= worlds= policy= considered= scale= qscale=` (search), `head=policy|q`. Without options a
     bundle searches with 32 simulations in each of 4 worlds (1 if nothing is hidden).
 
     Raises:
@@ -327,7 +328,7 @@ def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, mod
     except ValueError as error:
         raise AgentError("agent", f"{name}: {error}") from None
     shown = f":sims={config.num_simulations}:worlds={config.num_worlds}"
-    for key in ("policy", "considered", "scale"):
+    for key in ("policy", "considered", "scale", "qscale"):
         if key in options:
             shown += f":{key}={options[key]}"
     return search_agent(game, model, config, head, f"{name}{shown}{suffix}")
