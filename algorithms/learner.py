@@ -62,6 +62,7 @@ class Learner:
     update: one update of the learner's own play, not compiled, for `vmap` and tests.
     imitate: one update of the teacher's phase, not compiled; None without a teacher.
     chunk_updates: updates per chunk.
+    compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
     """
 
     init: Callable[[Array], TrainState]
@@ -69,6 +70,7 @@ class Learner:
     update: Update
     imitate: Update | None
     chunk_updates: int
+    compiled: Callable[[], tuple[int, int]]
 
 
 def mean(values: Array, where: Array | None = None) -> Metric:
@@ -129,4 +131,7 @@ def make_learner(
             return taught(state)
         return own(state)
 
-    return Learner(jax.jit(init), run_chunk, update, imitate, chunk_updates)
+    def compiled():
+        return own._cache_size(), taught._cache_size() if taught is not None else 0
+
+    return Learner(jax.jit(init), run_chunk, update, imitate, chunk_updates, compiled)

@@ -115,7 +115,7 @@ def step(
     hyper: dict[str, Array], params: Any, opt_state: Any, loss: Array, grads: Any
 ) -> tuple[Any, Any, Report]:
     """One step of AdamW; nothing changes if the loss or the gradient is not finite."""
-    norm = optax.global_norm(grads)
+    norm = optax.tree.norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
     scale = jnp.minimum(1.0, hyper["clip_norm"] / jnp.maximum(norm, 1e-12))
     rate = learning_rate(hyper, opt_state.count)

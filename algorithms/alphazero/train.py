@@ -157,7 +157,7 @@ def _init(game, model, config, replay, key) -> TrainState:
     )
 
 
-# ---- acting: `(params, key, states[B]) -> (action, what the replay keeps of the choice)` ----
+# ---- acting: `(params, key, states[B]) -> (action, (what the replay keeps, measures[B]))` ----
 
 
 def _searched(game, model, config, params, key, states):
@@ -170,13 +170,13 @@ def _searched(game, model, config, params, key, states):
             game, evaluate, params, key, states, states.current_player,
             num_worlds=config.search.num_worlds, policy=policy,
         )  # fmt: skip
-        return out.action, out.action_weights.astype(jnp.float16), out.value
+        return out.action, out.action_weights.astype(jnp.float16), out.value, out.visits
 
     full_key, search_key = jax.random.split(key)
     simulations = config.search.num_simulations
     if config.full_share < 1.0:
         full = jax.random.uniform(full_key) < config.full_share
-        action, weights, value = jax.lax.cond(
+        action, weights, value, visits = jax.lax.cond(
             full,
             functools.partial(search, simulations),
             functools.partial(search, config.fast_simulations),
@@ -184,9 +184,15 @@ def _searched(game, model, config, params, key, states):
         )
     else:
         full = jnp.bool_(True)
-        action, weights, value = search(simulations, search_key)
+        action, weights, value, visits = search(simulations, search_key)
     train_policy = jnp.broadcast_to(full, action.shape)
-    return action, dict(weights=weights, train_policy=train_policy, root_value=value)
+    share = visits / jnp.maximum(visits.sum(-1, keepdims=True), 1.0)
+    measures = {
+        "search/top_share": share.max(-1),
+        "search/visit_entropy": -jax.scipy.special.xlogy(share, share).sum(-1),
+    }
+    note = dict(weights=weights, train_policy=train_policy, root_value=value)
+    return action, (note, measures)
 
 
 def _taught(game, bot, params, key, states):
@@ -195,9 +201,8 @@ def _taught(game, bot, params, key, states):
     action, taught = bot(key, states)
     weights = jax.nn.one_hot(taught, game.num_actions, dtype=jnp.float16)
     nothing = jnp.zeros((action.shape[0], game.num_teams), jnp.float32)
-    return action, dict(
-        weights=weights, train_policy=jnp.ones(action.shape, bool), root_value=nothing
-    )
+    note = dict(weights=weights, train_policy=jnp.ones(action.shape, bool), root_value=nothing)
+    return action, (note, {})
 
 
 # ---- one update ----
@@ -209,7 +214,8 @@ def _update(game, model, config, replay, act, steps, learn_steps, state: TrainSt
     actor, played, play_metrics = selfplay.play(
         game, choose, play_key, state.actor, steps, config.opening_plies
     )
-    items = dict(state=played.state, action=played.action, returns=played.returns, **played.note)
+    note, measures = played.note
+    items = dict(state=played.state, action=played.action, returns=played.returns, **note)
     ring = replay.add(state.replay, items, played.done, played.returns + played.reward)
 
     learn = functools.partial(_learn, game, model, config, replay, ring, state.hyper, learn_steps)
@@ -221,7 +227,7 @@ def _update(game, model, config, replay, act, steps, learn_steps, state: TrainSt
         lambda params, opt_state, key: (params, opt_state, nothing),
         *args,
     )
-    metrics |= play_metrics
+    metrics |= play_metrics | {name: mean(values) for name, values in measures.items()}
     metrics["replay/size"] = mean(replay.size(ring))
     state = dataclasses.replace(
         state,

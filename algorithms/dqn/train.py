@@ -183,6 +183,16 @@ def epsilon(config: Config, updates: Array) -> Array:
     )
 
 
+def follow(config: Config, steps: Array, target: Any, params: Any) -> Any:
+    """The target network after `steps` int32[] optimiser steps in all."""
+    due = steps % config.target_period == 0
+    return jax.tree.map(
+        lambda t, p: jnp.where(due, (1.0 - config.target_rate) * t + config.target_rate * p, t),
+        target,
+        params,
+    )
+
+
 def _greedy(game, model, config, state, key, states):
     """Epsilon-greedy over legal actions; nothing is taught."""
     games = states.current_player.shape[0]
@@ -266,9 +276,7 @@ def _learn(game, model, config, replay, ring: ReplayState, hyper, learn_steps, l
             report.skipped, priority[sample.column, sample.row], error + _LEAST_PRIORITY
         )
         now = replay.set_priorities(now, sample, priorities)
-        due = opt_state.count % config.target_period == 0
-        rate = jnp.where(due, config.target_rate, 0.0)
-        target_params = jax.tree.map(lambda t, p: t + rate * (p - t), target_params, params)
+        target_params = follow(config, opt_state.count, target_params, params)
         learned = (params, target_params, opt_state, now.priority, now.max_priority)
         return learned, total(metrics) | report_metrics(report)
 
