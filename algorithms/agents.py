@@ -26,7 +26,7 @@ from jaxgames.core import Array, FieldError, Game, State, nearest
 #: Bundles that come with the package: BUNDLES / game id / name.
 BUNDLES = pathlib.Path(__file__).resolve().parent / "bundles"
 #: Rows times worlds that a search likes to hold at once.
-SEARCH_ROWS = 512
+SEARCH_ROWS = 256
 #: The search of play and evaluation: no noise, the best move it knows.
 PLAY_SEARCH = SearchConfig(
     num_simulations=32, num_worlds=4, gumbel_scale=0.0, dirichlet_fraction=0.0, temperature=0.0
