@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -141,18 +142,25 @@ class Trainer:
         train = self.config.train
         state = self._schedule(state)
         start, first = time.monotonic(), self._chunk_seconds == 0
+        moves, games = int(state.env_steps), int(state.games)
         state, metrics = interrupts.run(lambda: _to_host(self.learner.run_chunk(state)), self._tick)
         seconds = time.monotonic() - start
         self._chunk_seconds = seconds
         self.at.chunks += 1
         env_steps, step = int(state.env_steps), int(state.updates)
-        times = {"time/chunk": seconds, "time/first_chunk": float(first)}
-        self.folder.metric("train", step, env_steps, {**metrics, **times})
+        pace = {
+            "time/chunk": seconds,
+            "time/first_chunk": float(first),  # compiling included
+            "env/steps_per_s": (env_steps - moves) / seconds,
+            "selfplay/games_per_s": (int(state.games) - games) / seconds,
+            "sys/rss": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        }
+        self.folder.metric("train", step, env_steps, {**metrics, **pace})
         sick = not_finite(metrics)
         self._score = None
         if not sick and train.eval.every and self.at.chunks % train.eval.every == 0:
             self._score = self._evaluate(state, interrupts)
-        self._text = summary(state, metrics, self.at.best)
+        self._text = summary(state, {**metrics, **pace}, self.at.best)
         self._tick()
         if sick or self.at.chunks % train.save_every == 0:
             self._save(state, saved)
@@ -394,6 +402,7 @@ def summary(state: TrainState, metrics: dict[str, float], best: dict | None) -> 
     """The live line."""
     parts = [f"update {int(state.updates)}", f"{int(state.games)} games"]
     parts += [f"loss {metrics['loss/total']:.3f}"] if "loss/total" in metrics else []
+    parts += [f"{metrics['env/steps_per_s']:.0f} moves/s"] if "env/steps_per_s" in metrics else []
     parts += [f"best {100 * best['mean']:.0f} %"] if best else []
     return ", ".join(parts)
 

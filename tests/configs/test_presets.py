@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import configs
-from configs import loader, schema
+from configs import schema
 from jaxgames import core
 
 
@@ -27,15 +27,3 @@ def test_preset(name):
     assert isinstance(configs.make_game(resolved.config), core.Game)
     train = resolved.config.train
     assert train.minutes > 0 or train.chunks > 0, "training would never end"
-
-
-@pytest.mark.parametrize("name", configs.presets())
-def test_presets_say_only_what_differs(name):
-    """A preset that repeats the value below it hides what it is about."""
-    layers = loader._layers(name)
-    cls = schema.config_type(configs.load(name).config.game.name)
-    below = {}
-    for file, tree in layers:
-        for key, value in loader._file_leaves(tree, cls, file):
-            assert key not in below or below[key] != value, f"{file} repeats {key}"
-            below[key] = value
