@@ -80,10 +80,11 @@ def legal_base(state: State) -> jax.Array:
     """bool[349, B] for the seats to move."""
     rules = state.game.rules
     held = of_seat(state.hands, state.current_player) > 0
-    mover = state.current_player % rules.teams
-    covered = either(state.chips) | board.CORNERS[:, None]
-    own = of_seat(state.chips, mover)
-    target = cells(covered & ~own & ~state.locked & ~board.CORNERS[:, None])
+    rival = np.arange(rules.teams)[:, None] != state.current_player % rules.teams
+    free = jnp.where(rival[:, None], state.chips & ~state.locked, 0)
+    # sums, not unions: XLA stores a sum, but would work out a union anew for every cell
+    covered = jnp.sum(state.chips, axis=0, dtype=jnp.uint16) | board.CORNERS[:, None]
+    target = cells(jnp.sum(free, axis=0, dtype=jnp.uint16))
     empty = ~cells(covered)
     natural = empty & held[_CARD]
     dead = ~(empty[_CELL_A] | empty[_CELL_B])
