@@ -69,7 +69,8 @@ class Sequence(core.Game):
 
     def _init(self, key):
         state = rules.deal(self, key)
-        return state.replace(legal_action_mask=self._legal(state))
+        # not batch_last: XLA would fold the empty boards of the whole batch while compiling
+        return state.replace(legal_action_mask=play.one_game(_kernels(self)[1])(state))
 
     def step(self, state, action, key):
         """As in `core.Game`. Fastest vmapped with the batch last (in_axes and out_axes -1)."""

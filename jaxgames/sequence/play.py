@@ -22,6 +22,16 @@ _CARD = np.maximum(board.CARD_OF_CELL, 0)
 _COLUMN_BIT = (1 << np.arange(board.SIZE)).astype(np.uint16)
 
 
+def one_game(function):
+    """`function` of arrays [..., B] as a function of one game's arrays, nothing more."""
+
+    def single(*args):
+        out = function(*jax.tree.map(lambda x: jnp.asarray(x)[..., None], args))
+        return jax.tree.map(lambda x: x[..., 0], out)
+
+    return single
+
+
 def batch_last(function):
     """`function` of arrays [..., B] as a function of one game's arrays.
 
@@ -29,10 +39,7 @@ def batch_last(function):
     in_axes and out_axes of -1 nothing is transposed, which is the fastest way to step.)
     """
 
-    @jax.custom_batching.custom_vmap
-    def single(*args):
-        out = function(*jax.tree.map(lambda x: jnp.asarray(x)[..., None], args))
-        return jax.tree.map(lambda x: x[..., 0], out)
+    single = jax.custom_batching.custom_vmap(one_game(function))
 
     @single.def_vmap
     def _(size, batched, *args):
