@@ -27,9 +27,16 @@ from jaxgames.core import Array, FieldError, Game, State, nearest
 BUNDLES = pathlib.Path(__file__).resolve().parent / "bundles"
 #: Rows times worlds that a search likes to hold at once.
 SEARCH_ROWS = 256
-#: The search of play and evaluation: no noise, the best move it knows.
+#: The search of play and evaluation: no noise, the best move it knows. In games of luck few
+#: candidates, each looked at often, and values on their own scale: siblings differ by chance.
 PLAY_SEARCH = SearchConfig(
-    num_simulations=32, num_worlds=4, gumbel_scale=0.0, dirichlet_fraction=0.0, temperature=0.0
+    num_simulations=32,
+    num_worlds=4,
+    gumbel_scale=0.0,
+    dirichlet_fraction=0.0,
+    temperature=0.0,
+    max_num_considered_actions=4,
+    q_scale="outcome",
 )
 
 #: (params, key[] or key[B], states[B], player int32[B]) -> int32[B]
