@@ -423,7 +423,7 @@ def _check_known(options, known, hands, discards, reshuffles: int) -> None:
             raise core.PositionError(f"known {q}", "holds cards that are not in the hand")
         if options.draft and (known[q] < 0).any():
             raise core.PositionError(f"known {q}", "no negative counts with a draft")
-    if (np.maximum(-known, 0).sum(0) > discards).any():
+    if (-known.sum(0) > discards).any():
         raise core.PositionError("known", "more cards played than lie in the discards")
 
 
