@@ -42,6 +42,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Give the terminal back; harmless when done twice."""
         if self._bar is not None:
             self._bar.stop()
 

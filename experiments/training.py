@@ -345,6 +345,7 @@ class Trainer:
         self.progress.say("finishing the chunk and saving; once more to stop now")
 
     def _second_interrupt(self) -> None:
+        self.progress.stop()  # the process ends without unwinding
         _try(lambda: self.folder.status("interrupted", message="stopped at once"))
 
 
