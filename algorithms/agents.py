@@ -57,7 +57,7 @@ class Analysis:
       weights: float32[B, A], its distribution over actions.
       value: float32[B, T], absolute team order.
       prior: float32[B, A], the network's distribution over legal actions.
-      visits: float32[B, A], search visits over all worlds; zero without a search.
+      visits: float32[B, A], search visits, mean over the worlds; zero without a search.
       q: float32[B, A], value of each action for the team to move; nan where unknown.
     """
 
@@ -138,8 +138,9 @@ def network_agent(
 
     def distribution(params, states):
         logits, value = evaluate(params, states)
-        logits = masked(logits, states.legal_action_mask)
-        return logits, logits / (temperature or 1.0), value
+        legal = states.legal_action_mask
+        # Masked after the division: a high temperature would lift forbidden actions, too.
+        return masked(logits, legal), masked(logits / (temperature or 1.0), legal), value
 
     def choose(key, logits):
         if temperature == 0:

@@ -393,7 +393,9 @@ def evaluate_paired(
 ) -> Evaluation:
     """A against B on `pairs` deals, each played once per seating (see `seatings`).
 
-    All chance of deal n follows from (seed, n) alone: more pairs prolong a shorter run.
+    The cards of deal n follow from (seed, n) alone, and so do the draws of agents whose rows
+    are independent (`Agent`): more pairs prolong a shorter run. A search draws for its whole
+    batch, so its games also depend on which others are played beside them.
     With `sprt.enabled` the games stop at the first look that decides.
 
     Raises:
@@ -405,8 +407,10 @@ def evaluate_paired(
     lineup = seatings(game.num_teams)
     size = len(lineup)
     most = max(MAX_GAMES // size, 1)
-    rounds = -(-pairs // (min(sprt.look, most) if testing else most))
-    per_round = -(-pairs // rounds)  # equal rounds: one shape to compile
+    # Rounds of one shape, compiled once; a test never looks before `look` groups are there.
+    look = min(sprt.look, most, pairs) if testing else most
+    rounds = -(-pairs // look)
+    per_round = look if testing else -(-pairs // rounds)
     assignment = np.tile(lineup[:, np.asarray(game.team_of)], (per_round, 1))
     parts: list[Results] = []
     verdict, start = None, time.monotonic()

@@ -23,8 +23,8 @@ class Batch(NamedTuple):
     observation: pytree of [N, ...], as the mover sees it.
     legal: bool[N, A].
     weights: float32[N, A], the improved policy.
-    train_policy: float32[N], 0 where the search was short or the move random.
-    action: int32[N], what was played.
+    train_policy: float32[N], 0 where the search was short.
+    action: int32[N], what was played, which need not be the policy's choice.
     target: float32[N, T], outcome, mover first.
     """
 

@@ -103,6 +103,16 @@ def searching(request, cards):
     return agent, jax.jit(agent.analyse)
 
 
+def test_no_temperature_lifts_illegal_actions(toy):
+    model, params = toy
+    states = _states(MNK, 64, plies=3)
+    agent = agents.network_agent(MNK, model, temperature=1e8)
+    found = jax.jit(agent.analyse)(params, jax.random.key(0), states, states.current_player)
+    legal = np.asarray(states.legal_action_mask)
+    assert np.asarray(found.weights)[~legal].max() == 0
+    assert np.take_along_axis(legal, np.asarray(found.action)[:, None], axis=1).all()
+
+
 def test_a_search_never_sees_the_hidden_cards(cards, searching):
     """Re-deal what the mover can not know: its analysis stays the same, bit for bit."""
     params, (_, analyse) = cards[1], searching

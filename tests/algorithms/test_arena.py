@@ -225,6 +225,14 @@ def test_sprt_stops_early_and_says_so():
     assert e.groups == 40
 
 
+def test_sprt_does_not_look_early():
+    """30 pairs with a look every 20: the first look sees 20 groups, not 15."""
+    config = ratings.SprtConfig(enabled=True, look=20)
+    e = arena.evaluate_paired(MNK, FIRST, ILLEGAL, 30, seed=0, sprt=config)
+    assert e.sprt["verdict"] == "accept"
+    assert e.groups == 20
+
+
 @pytest.mark.parametrize("field", ["pairs", "capacity", "bootstrap"])
 def test_eval_config_checks_its_ranges(field):
     with pytest.raises(ValueError, match=f"^{field}:"):
