@@ -28,8 +28,11 @@ def n_step(rewards: Array, done: Array, bootstrap: Array, discount: float = 1.0)
     n = done.shape[-1]
     ended = jnp.cumsum(done.astype(jnp.int32), axis=-1)
     alive = jnp.concatenate([jnp.zeros_like(ended[..., :1]), ended], axis=-1) == 0
-    scale = jnp.float32(discount) ** jnp.arange(n + 1) * alive
-    return (scale[..., :n, None] * rewards).sum(-2) + scale[..., n, None] * bootstrap
+    scale = jnp.float32(discount) ** jnp.arange(n + 1)
+    # A choice, not a product: nothing after the end may matter, not even a NaN.
+    rewards = jnp.where(alive[..., :n, None], rewards, 0.0)
+    bootstrap = jnp.where(alive[..., n, None], bootstrap, 0.0)
+    return (scale[:n, None] * rewards).sum(-2) + scale[n] * bootstrap
 
 
 def lambda_returns(
