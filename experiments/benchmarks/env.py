@@ -67,7 +67,7 @@ def choose(masks: jax.Array, u: jax.Array) -> jax.Array:
     Exact for float32 `u` in [0, 1). It counts per block of 16 actions, then within the block,
     and always over whole rows of games.
     """
-    width = 16
+    width = min(16, len(masks))
     blocks = len(masks) // width
     body = masks[: blocks * width].reshape(blocks, width, -1).astype(jnp.uint8)
     tail = masks[blocks * width :].astype(jnp.uint8)
