@@ -3,21 +3,12 @@
 from algorithms.search import game_model
 from algorithms.search.base import MASKED_LOGIT, PolicyOutput, RecurrentFn, Root, Step
 from algorithms.search.config import SearchConfig
+from algorithms.search.gumbel import considered_visits, gumbel
 from algorithms.search.paranoid import paranoid
-from algorithms.search.policies import (
-    Policy,
-    Search,
-    advance,
-    considered_visits,
-    finish,
-    gumbel,
-    gumbel_policy,
-    puct,
-    puct_policy,
-    run,
-    start,
-)
+from algorithms.search.policies import gumbel_policy, puct_policy
+from algorithms.search.puct import puct
 from algorithms.search.reuse import remaining, resume, subtree
+from algorithms.search.rounds import Policy, Search, advance, finish, run, start
 from algorithms.search.tree import Tree
 from algorithms.search.worlds import search_worlds
 

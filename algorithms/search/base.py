@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Array = jax.Array
 Params = Any
@@ -20,6 +21,8 @@ Params = Any
 #: Logit of an action that the rules forbid inside the tree. Finite, so that a softmax over
 #: nothing but forbidden actions is uniform and not NaN.
 MASKED_LOGIT = -1e9
+#: Logit of an action forbidden at the root, and of nothing at all.
+LOWEST_LOGIT = np.finfo(np.float32).min
 
 
 def _pytree(cls):
@@ -91,3 +94,33 @@ class PolicyOutput:
 def take_team(values: Array, team: Array) -> Array:
     """The component of `team` int[...] in `values` [..., T]; [...]."""
     return jnp.take_along_axis(values, team[..., None].astype(jnp.int32), axis=-1)[..., 0]
+
+
+def log_probs(probs: Array) -> Array:
+    """Logarithm that stays finite at 0."""
+    return jnp.log(jnp.maximum(probs, np.finfo(np.float32).tiny))
+
+
+def mask_logits(logits: Array, invalid: Array | None) -> Array:
+    """Logits [B, A] with their maximum at 0 and `invalid` ones at `LOWEST_LOGIT`."""
+    if invalid is None:
+        return logits
+    shifted = logits - logits.max(-1, keepdims=True)
+    return jnp.where(invalid, LOWEST_LOGIT, shifted)
+
+
+def first_argmax(score: Array) -> Array:
+    """First index int32[B] of the greatest score [B, A].
+
+    Two plain reductions, which vectorise on a CPU where `argmax` does not.
+    """
+    size = score.shape[-1]
+    best = score == score.max(-1, keepdims=True)
+    return jnp.minimum(jnp.where(best, jnp.arange(size), size).min(-1), size - 1)
+
+
+def check_numbers(num_simulations: int, max_depth: int | None) -> None:
+    if num_simulations < 1:
+        raise ValueError(f"num_simulations: must be at least 1, got {num_simulations}")
+    if max_depth is not None and max_depth < 1:
+        raise ValueError(f"max_depth: must be at least 1, got {max_depth}")

@@ -8,7 +8,9 @@ import math
 
 import mctx
 
-from algorithms.search.policies import Policy, gumbel, puct
+from algorithms.search.gumbel import gumbel
+from algorithms.search.puct import puct
+from algorithms.search.rounds import Policy
 
 
 @dataclasses.dataclass(frozen=True)

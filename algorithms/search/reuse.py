@@ -16,10 +16,10 @@ import math
 import jax
 import jax.numpy as jnp
 
-from algorithms.search import policies
+from algorithms.search import rounds
 from algorithms.search import tree as trees
 from algorithms.search.base import Array, Root
-from algorithms.search.policies import Policy, Search
+from algorithms.search.rounds import Policy, Search
 from algorithms.search.tree import ROOT, UNVISITED, Tree
 
 
@@ -68,7 +68,7 @@ def subtree(tree: Tree, action: Array, num_nodes: int | None = None) -> Tree:
     kept = {
         field.name: jax.tree.map(move, getattr(tree, field.name))
         for field in dataclasses.fields(tree)
-        if field.name not in ("child", "invalid", "used")
+        if field.name not in ("child", "invalid", "used", "short")
     }
     kept["parent"] = jnp.maximum(renumber(kept["parent"]), ROOT)
     kept["visits"] = jnp.where(taken, kept["visits"], 0)
@@ -77,18 +77,19 @@ def subtree(tree: Tree, action: Array, num_nodes: int | None = None) -> Tree:
         child=child.astype(index),
         invalid=jnp.zeros_like(tree.invalid),
         used=jnp.maximum(count.max(), 1).astype(jnp.int32),
+        short=None,
     )
 
 
 def resume(
     policy: Policy, key: Array, root: Root, invalid_actions: Array | None, below: Tree
 ) -> Search:
-    """Like `policies.start`, going on in `below` (from `subtree`); consumes `key`.
+    """Like `rounds.start`, going on in `below` (from `subtree`); consumes `key`.
 
     `root` holds the positions now at the roots: its prior is what the policy makes noisy and
     what an empty row starts from. The capacity grows by the policy's number of simulations.
     """
-    fresh = policies.start(policy, key, root, invalid_actions)
+    fresh = rounds.start(policy, key, root, invalid_actions)
     empty = below.visits[:, ROOT] == 0
     room = ((0, 0), (0, policy.num_simulations))
 

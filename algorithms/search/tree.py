@@ -15,11 +15,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import mctx
+import numpy as np
 
 from algorithms.search.base import Array, Params, RecurrentFn, Root, take_team
 
 UNVISITED = -1
 ROOT = 0
+FIRST = np.int32(0)  # index of the node in a one-node view
 
 
 @jax.tree_util.register_dataclass
@@ -42,6 +44,7 @@ class Tree:
       solved: bool[B, N], nothing below can change the value: the game ended here, or proven.
       embedding: pytree of [B, N, ...].
       invalid: bool[B, A], actions forbidden at the root.
+      short: shortlists of children, see `shortlist.py`; None where they are not kept.
       used: int32[], columns taken so far.
     """
 
@@ -60,6 +63,7 @@ class Tree:
     embedding: Any
     invalid: Array
     used: Array
+    short: Any = None
 
     @property
     def num_nodes(self) -> int:
@@ -127,12 +131,22 @@ def plant(root: Root, num_nodes: int, invalid: Array) -> Tree:
     )
 
 
-def view(tree: Tree, node: Array, invalid: Array, extra: Any = None) -> mctx.Tree:
+def view(tree: Tree, node: Array, invalid: Array) -> mctx.Tree:
     """Node `node` int32[B] of each row as a one-node mctx tree, batched over rows.
 
     mctx's action selections and q-transforms read it under vmap, with node index 0.
     """
-    child = at_node(tree.child, node)
+    child, prior = at_node(tree.child, node), at_node(tree.prior, node)
+    return view_children(tree, node, child, prior, invalid)
+
+
+def view_children(
+    tree: Tree, node: Array, child: Array, logits: Array, invalid: Array | None
+) -> mctx.Tree:
+    """As `view`, with S given entries instead of all actions.
+
+    `child` int[B, S] are their nodes (-1 for none), `logits` float32[B, S] their priors.
+    """
     mover_value = take_team(at_node(tree.value, node), at_node(tree.to_move, node))
     q = of_children(tree.q, child, 0.0)[:, None]
     return mctx.Tree(
@@ -142,15 +156,21 @@ def view(tree: Tree, node: Array, invalid: Array, extra: Any = None) -> mctx.Tre
         parents=None,
         action_from_parent=None,
         children_index=child[:, None],
-        children_prior_logits=at_node(tree.prior, node)[:, None],
+        children_prior_logits=logits[:, None],
         children_values=q,
         children_visits=of_children(tree.visits, child, 0)[:, None],
         children_rewards=jnp.zeros_like(q),
         children_discounts=jnp.ones_like(q),
         embeddings=None,
         root_invalid_actions=invalid,
-        extra_data=extra,
+        extra_data=None,
     )
+
+
+def write_column(whole: Array, column: Array, index: Array) -> Array:
+    """`whole` [B, N, ...] with `column` [B, ...] at [:, index], written in place."""
+    column = column[:, None].astype(whole.dtype)
+    return jax.lax.dynamic_update_slice_in_dim(whole, column, index, axis=1)
 
 
 @jax.tree_util.register_dataclass
@@ -166,14 +186,15 @@ class Leaf:
 def descend(
     tree: Tree,
     root_action: Array,
-    select: Callable[[Array, Tree, Array], Array],
-    keys: Array,
+    select: Callable[[Array | None, Tree, Array], Array],
+    keys: Array | None,
     max_depth: int,
 ) -> Leaf:
     """Follows `select(keys[B], tree, node[B]) -> action[B]` from `root_action` int32[B] down.
 
-    A row ends at an edge without a node, at a solved node or at `max_depth` edges. Consumes
-    `keys`.
+    A row ends at an edge without a node, at a solved node or at `max_depth` edges; from then
+    on `select` is given its root, whose answer is not used. Consumes `keys`, which may be
+    None where `select` draws nothing.
     """
     rows = jnp.arange(root_action.shape[0])
 
@@ -184,12 +205,14 @@ def descend(
 
     def body(carry):
         leaf, going, keys, depth = carry
-        split = jax.vmap(jax.random.split)(keys)
-        node = jnp.where(going, leaf.child, leaf.parent)
-        action = select(split[:, 1], tree, node)
-        action = jnp.where(going, action, leaf.action)
-        leaf, further = arrive(node, action, depth + 1)
-        return leaf, going & further, split[:, 0], depth + 1
+        level_keys = None
+        if keys is not None:
+            split = jax.vmap(jax.random.split)(keys)
+            keys, level_keys = split[:, 0], split[:, 1]
+        node = jnp.where(going, leaf.child, ROOT)
+        reached, further = arrive(node, select(level_keys, tree, node), depth + 1)
+        leaf = jax.tree.map(lambda new, old: jnp.where(going, new, old), reached, leaf)
+        return leaf, going & further, keys, depth + 1
 
     leaf, going = arrive(jnp.full_like(root_action, ROOT), root_action, 1)
     carry = (leaf, going, keys, jnp.int32(1))
@@ -212,9 +235,7 @@ def expand(
     q = take_team(step.reward + step.discount[:, None] * step.value, chooser)
 
     def write(whole, column):
-        return jax.lax.dynamic_update_slice_in_dim(
-            whole, column[:, None].astype(whole.dtype), tree.used, axis=1
-        )
+        return write_column(whole, column, tree.used)
 
     edge = (rows, jnp.where(fresh, leaf.parent, tree.num_nodes), leaf.action)
     tree = tree.replace(

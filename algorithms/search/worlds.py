@@ -13,7 +13,7 @@ import jax
 from algorithms.search import game_model
 from algorithms.search.base import Array, Params, PolicyOutput
 from algorithms.search.game_model import Evaluate
-from algorithms.search.policies import Policy, advance, finish, start
+from algorithms.search.rounds import Policy, advance, finish, start
 from jaxgames.core import Game, State
 
 
@@ -38,7 +38,7 @@ def search_worlds(
       states: [B] true states; only what `player` knows of them is used.
       player: int32[B], the seats to move.
       num_worlds: K >= 1; one is enough without hidden information.
-      policy: see `policies.gumbel`, `policies.puct`, `SearchConfig.build`.
+      policy: see `gumbel`, `puct`, `SearchConfig.build`.
 
     Returns:
       PolicyOutput of B rows: weights, value, visits and q are means over the worlds (q by

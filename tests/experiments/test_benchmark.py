@@ -10,6 +10,7 @@ from tests.toys.cli import TINY
 def test_train(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = [t for t in TINY if not t.startswith("train.")]
+    small += ["alphazero.teacher=''", "alphazero.teacher_updates=0", "alphazero.full_share=1.0"]
     argv = ["benchmark", "train", *small, "benchmark.repeats=2", "benchmark.chunks=2"]
     assert cli.main([*argv, "--json", "--quiet"]) == 0
     report = json.loads(capsys.readouterr().out)

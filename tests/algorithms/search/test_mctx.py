@@ -45,7 +45,8 @@ def _searches(policy, problem, batch, simulations, masked, options):
     def run_reference(seed, key):
         root, fn = problems.theirs(problem, seed, batch)
         invalid = problem.invalid(seed, batch) if masked else None
-        return reference((), key, root, fn, simulations, invalid, **dict(options))
+        shared = {name: value for name, value in options if name != "short"}
+        return reference((), key, root, fn, simulations, invalid, **shared)
 
     return jax.jit(run_mine), jax.jit(run_reference)
 
@@ -84,6 +85,8 @@ OPTIONS = {
     "no noise": ("gumbel", STRICT, False, dict(gumbel_scale=0.0)),
     "few actions": ("gumbel", Problem(12), True, dict(max_num_considered_actions=5, max_depth=3)),
     "greedy": ("puct", Problem(12), False, dict(pb_c_init=2.0, temperature=0.0)),
+    "shortlist": ("gumbel", Problem(30), True, dict(short=16)),
+    "short shortlist": ("gumbel", Problem(30), False, dict(short=4, max_num_considered_actions=3)),
     "shallow": ("puct", STRICT, False, dict(dirichlet_fraction=0.0, max_depth=2)),
 }
 
@@ -91,7 +94,25 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options(name):
     policy, problem, masked, options = OPTIONS[name]
-    compare(policy, problem, 3, 40, 5, masked=masked, **options)
+    for seed in range(4):
+        compare(policy, problem, 3, 60, seed, masked=masked, **options)
+
+
+def test_shortlists_are_left_behind():
+    """With four slots some node has more children: both ways of selecting were compared."""
+    root, fn = problems.ours(Problem(30), np.uint32(0), 3)
+    policy = search.gumbel(60, short=4, max_num_considered_actions=3)
+    begun = search.start(policy, jax.random.key(0), root)
+    advance = jax.jit(lambda begun: search.advance(policy, (), begun, fn, 60))
+    count = np.asarray(advance(begun).tree.short.count)
+    assert count.max() > 4 and np.all(np.sort(count)[:, -3] > 1)
+
+
+@pytest.mark.slow
+def test_shortlists_at_full_size():
+    compare("gumbel", Problem(441), 16, 300, 1)
+    compare("gumbel", Problem(441, ends=False), 16, 800, 2, masked=False)
+    compare("gumbel", Problem(349), 64, 32, 3)
 
 
 def test_the_plan_of_sequential_halving():
