@@ -16,7 +16,8 @@ EMPTY = ["*........*", *[".........."] * 8, "*........*"]
 
 
 @functools.cache
-def _tools(game):
+def tools(game):
+    """Compiled (init, legal)."""
     return jax.jit(game.init), jax.jit(game._legal)
 
 
@@ -34,7 +35,7 @@ def pose(game, rows=EMPTY, hands=(), seat=0, **leaves):
 
     Scores and locks are those of lock rule "run", unless given; hands not given are empty.
     """
-    init, legal = _tools(game)
+    init, legal = tools(game)
     cells = np.array([[*row] for row in rows])
     assert ((cells == "*") == board.IS_CORNER.reshape(10, 10)).all()
     teams = [cells == str(t + 1) for t in range(game.num_teams)]

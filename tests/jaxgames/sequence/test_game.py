@@ -13,7 +13,7 @@ import jaxgames
 from jaxgames import core
 from jaxgames.sequence import board, rules
 from tests.jaxgames.sequence import games
-from tests.jaxgames.sequence.pose import EMPTY, cards, legal, play, pose, row, score
+from tests.jaxgames.sequence.pose import EMPTY, cards, legal, play, pose, row, score, tools
 
 
 @pytest.fixture(scope="module")
@@ -331,7 +331,7 @@ def test_nine_by_the_centre_chip_count_three(contest):
 
 def test_single_batch_first_and_batch_last_agree(game):
     keys = jax.random.split(jax.random.key(0), 6)
-    states = jax.vmap(game.init)(keys)
+    states = jax.jit(jax.vmap(game.init))(keys)
     actions = jnp.argmax(states.legal_action_mask, -1).astype(jnp.int32).at[0].set(-5)
     first = jax.jit(jax.vmap(game.step))(states, actions, keys)
     moved = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), states)
@@ -349,7 +349,7 @@ def test_single_batch_first_and_batch_last_agree(game):
 
 def test_vmap_of_vmap(game):
     keys = jax.random.split(jax.random.key(1), (2, 3))
-    states = jax.vmap(jax.vmap(game.init))(keys)
+    states = jax.jit(jax.vmap(jax.vmap(game.init)))(keys)
     actions = jnp.argmax(states.legal_action_mask, -1)
     both = jax.jit(jax.vmap(jax.vmap(game.step)))(states, actions, keys)
     flat = jax.tree.map(lambda x: x.reshape(6, *x.shape[2:]), (states, actions, keys))
@@ -386,8 +386,7 @@ def test_random_games_conserve_cards_and_scores_never_fall(case):
 @given(seed=st.integers(0, 2**31 - 1), picks=st.lists(st.integers(0, 10**6), max_size=30))
 def test_a_seat_plays_what_it_holds(seed, picks):
     game = jaxgames.make("sequence", players=4)
-    init = jax.jit(game.init)
-    state = init(jax.random.key(seed % 97))
+    state = tools(game)[0](jax.random.key(seed % 97))
     for i, pick in enumerate(picks):
         options = np.flatnonzero(np.asarray(state.legal_action_mask))
         action = int(options[pick % len(options)])
