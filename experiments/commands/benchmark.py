@@ -15,6 +15,7 @@ from configs import Resolved
 from experiments import errors, run_folder
 from experiments.device import select
 from experiments.progress import Progress
+from experiments.shell import as_typed
 
 
 def main(call) -> int:
@@ -46,7 +47,7 @@ def run(
         report = module.run(resolved.config, say)
     return {
         "benchmark": subject,
-        "command": " ".join(argv),
+        "command": as_typed(argv),
         **report,
         "hardware": hardware(),
         "versions": run_folder.versions(),

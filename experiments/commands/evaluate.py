@@ -17,6 +17,7 @@ from configs import ConfigError, make_game
 from experiments import errors
 from experiments.device import select
 from experiments.progress import Progress
+from experiments.shell import as_typed
 from jaxgames.core import Game
 
 
@@ -30,7 +31,7 @@ def main(call) -> int:
 
         evaluation, models = run(config, report)
     summary = describe(evaluation, models, config.gate)
-    summary["command"] = " ".join(("jaxgames", call.command, *call.configs, *call.overrides))
+    summary["command"] = as_typed(("jaxgames", call.command, *call.configs, *call.overrides))
     if config.eval.out:
         _write(config.eval.out, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     if config.eval.rows:

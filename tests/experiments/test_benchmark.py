@@ -2,8 +2,10 @@
 
 import json
 import os
+import shlex
 
 from experiments import cli
+from experiments.shell import as_typed
 from tests.toys.cli import TINY
 
 
@@ -30,3 +32,8 @@ def test_train(capsys, tmp_path, monkeypatch):
     assert cli.main([*argv, "benchmark.out=b.json", "--quiet"]) == 0
     assert "updates/s" in capsys.readouterr().out
     assert json.loads((tmp_path / "b.json").read_text())["rows"]
+
+
+def test_commands_are_shown_as_a_shell_takes_them():
+    words = ("jaxgames", "evaluate", "eval.agent='az:net'", "train.eval.opponents=[a,b]", "seed=1")
+    assert shlex.split(as_typed(words)) == list(words)
