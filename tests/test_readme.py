@@ -45,7 +45,7 @@ def test_two_set_up_commands():
             "python3 -m venv .venv && .venv/bin/pip install "
         )
     assert train.endswith(".venv/bin/jaxgames train sequence")
-    assert tests.endswith("'.[test]' && .venv/bin/python -m pytest")
+    assert tests.endswith("'.[test]' && .venv/bin/python -m pytest -n 2")
 
 
 def test_links_lead_somewhere():
