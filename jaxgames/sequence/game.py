@@ -9,7 +9,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from jaxgames import core
+from jaxgames import batch, core
 from jaxgames.sequence import board, bots, contest, knowledge, observe, play, rules
 from jaxgames.sequence.rules import PRESETS, Rules
 
@@ -70,7 +70,7 @@ class Sequence(core.Game):
     def _init(self, key):
         state = rules.deal(self, key)
         # not batch_last: XLA would fold the empty boards of the whole batch while compiling
-        return state.replace(legal_action_mask=play.one_game(_kernels(self)[1])(state))
+        return state.replace(legal_action_mask=batch.one_game(_kernels(self)[1])(state))
 
     def step(self, state, action, key):
         """As in `core.Game`. Fastest vmapped with the batch last (in_axes and out_axes -1)."""
@@ -80,10 +80,10 @@ class Sequence(core.Game):
 
     def step_with_bits(self, state, action, bits):
         """`step` with the 32 random bits (uint32[]) that decide the draw; see play.draw_one."""
-        return play.batch_last(_step_kernel(self))(state, jnp.int32(action), bits)
+        return batch.batch_last(_step_kernel(self))(state, jnp.int32(action), bits)
 
     def _legal(self, state):
-        return play.batch_last(_kernels(self)[1])(state)
+        return batch.batch_last(_kernels(self)[1])(state)
 
     # ---- knowledge ----
 
