@@ -15,6 +15,7 @@ way per group, the wilds shared out over the groups.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -150,6 +151,7 @@ def _flushes(hand: Hand, start: int, restricted: bool) -> Iterator[tuple[tuple[s
                 yield cards, flush_reading(cards, start, hand.level, restricted)[1]
 
 
+@functools.cache
 def _shares(wilds: int, groups: int, size: int) -> list[tuple[int, ...]]:
     """Ways to give at most `wilds` wilds to groups of `size` cards, fewest wilds first."""
     ways = itertools.product(range(min(wilds, size) + 1), repeat=groups)
@@ -223,7 +225,7 @@ def legal_actions(
       FieldError: one sentence that names the card or field which can not be.
     """
     level = as_level(level)
-    lead = greater is None or list(greater) == [None] * 3
+    lead = greater is None or greater == [None, None, None]
     to_beat = None if lead else parse_play(greater, level, profile)
     return [triple_of(p, level, profile) for p in legal_plays(hand, level, to_beat, profile)]
 
