@@ -24,7 +24,7 @@ from jaxgames.guandan import cards
 from jaxgames.guandan.exact import PASS_PLAY, Play
 from jaxgames.guandan.wire import protocol
 from jaxgames.guandan.wire.protocol import Fields, WireError
-from jaxgames.guandan.wire.table import Choose, play_of, programs
+from jaxgames.guandan.wire.table import Choose, fold_in, play_of, programs
 from jaxgames.guandan.wire.tracker import Tracker, abstract
 
 _LOG = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Client:
             return next((i for i, action in enumerate(actions) if action is not None), None)
         state = self._tracker.position(offered, self._best(fields, options))
         seat = int(state.current_player)
-        key = jax.random.fold_in(self._key, self.answers)
+        key = fold_in(self._key, self.answers)
         action = np.int32(self._choose(state, seat, key))
         counts = np.asarray(self._resolve(state, action))
         names = tuple(sorted(cards.names(counts)))

@@ -15,6 +15,7 @@ import asyncio
 import collections
 import concurrent.futures
 import dataclasses
+import functools
 import http
 import ipaddress
 import logging
@@ -28,11 +29,13 @@ from websockets.exceptions import ConnectionClosed
 
 from jaxgames.core import Game
 from jaxgames.guandan.exact import Play
+from jaxgames.guandan.log.build import LogBuilder
 from jaxgames.guandan.rules import SEATS
 from jaxgames.guandan.wire import protocol
-from jaxgames.guandan.wire.table import Choose, Row, Table, bot
+from jaxgames.guandan.wire.table import Choose, Row, Table, bot, fold_in
 
 T = TypeVar("T")
+MakeLog = Callable[..., LogBuilder]
 
 _LOG = logging.getLogger(__name__)
 QUEUE = 1000  #: messages that wait for a client that does not read
@@ -218,6 +221,7 @@ class Server:
         settings: Settings | None = None,
         *,
         stand_in: Player | None = None,
+        on_start: Callable[[int, tuple[str, ...]], MakeLog | None] = lambda number, names: None,
         on_match: Callable[[Finished], None] = lambda match: None,
         say: Callable[[str], None] = _LOG.info,
     ):
@@ -226,13 +230,16 @@ class Server:
           game: Guandan; its profile is the platform's.
           seats: four, None for a client.
           stand_in: moves for clients that are late or gone; the game's strongest bot by default.
+          on_start: called with the number of a match and who sits where; gives what makes its
+            log, see `Table`.
           on_match: called with each finished match.
           say: takes a line about whatever happens.
         """
         if len(seats) != SEATS:
             raise ValueError(f"four seats, got {len(seats)}")
         self.settings = settings or Settings()
-        self.game, self._on_match, self._say = game, on_match, say
+        self.game, self._say = game, say
+        self._on_start, self._on_match = on_start, on_match
         strongest = list(game.bots)[-1]
         self._stand_in = stand_in or Player(strongest, bot(game, strongest))
         self._players = list(seats)
@@ -240,6 +247,7 @@ class Server:
         self._peers: dict[int, Peer] = {}
         self._seated = asyncio.Event()
         self._playing = False
+        self._table: Table | None = None
         self._key = jax.random.key(self.settings.seed)
         self._pool = concurrent.futures.ThreadPoolExecutor(1, "guandan-table")
         self.ready = asyncio.Event()
@@ -273,7 +281,9 @@ class Server:
                 await self._series()
                 await asyncio.gather(*(peer.bye() for peer in self._peers.values()))
         finally:
-            self._pool.shutdown(wait=False)
+            self._pool.shutdown()
+            if self._table is not None and self._table.log is not None:
+                self._table.log.stop()  # broken off, if it is not over
 
     # ---- who sits down ----
 
@@ -338,10 +348,10 @@ class Server:
 
     async def _series(self) -> None:
         for number in range(1, self.settings.matches + 1):
-            table = await self._work(
-                Table, self.game, jax.random.fold_in(self._key, number), self.settings.ranks
-            )
-            await self._match(table, number)
+            log = self._on_start(number, self._names())
+            make = functools.partial(Table, ranks=self.settings.ranks, log=log)
+            self._table = await self._work(make, self.game, fold_in(self._key, number))
+            await self._match(self._table, number)
             if self._open and all(peer.gone for peer in self._peers.values()):
                 self._say("all clients are gone; the series ends here")
                 break
@@ -354,9 +364,9 @@ class Server:
     async def _match(self, table: Table, number: int) -> None:
         for row in table.start():
             self._tell(row)
-        key = jax.random.fold_in(jax.random.fold_in(self._key, number), 1)
+        key = fold_in(fold_in(self._key, number), 1)
         while not table.over:
-            play = await self._next_play(table, jax.random.fold_in(key, table.moves))
+            play = await self._next_play(table, fold_in(key, table.moves))
             for row in await self._work(table.move, play):
                 self._tell(row)
             await asyncio.sleep(0)  # lets readers and writers in between moves of bots
@@ -365,8 +375,7 @@ class Server:
         for seat in range(SEATS):
             self.wins[seat] += winner == seat % 2
             self.draws[seat] += winner is None
-        names = tuple(self._name(seat) for seat in range(SEATS))
-        self._on_match(Finished(number, winner, table.rounds, table.moves, names, table))
+        self._on_match(Finished(number, winner, table.rounds, table.moves, self._names(), table))
 
     async def _next_play(self, table: Table, key: jax.Array) -> Play:
         seat = table.seat
@@ -392,6 +401,9 @@ class Server:
         if peer.misses >= self.settings.misses:
             self._say(f"{who}: {peer.misses} answers missed; cut off")
             peer.cut()
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._name(seat) for seat in range(SEATS))
 
     def _name(self, seat: int) -> str:
         if self._players[seat] is not None:

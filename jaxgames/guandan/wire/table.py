@@ -31,6 +31,7 @@ from jaxgames.guandan.exact import (
     tribute_plays,
     triple_of,
 )
+from jaxgames.guandan.log.build import LogBuilder
 from jaxgames.guandan.reading import JOKER_PLAY, RANK_WORDS, WINDOW_WORDS
 from jaxgames.guandan.rules import PLAY, RETURN, SEATS, TRIBUTE
 from jaxgames.guandan.wire import protocol
@@ -85,6 +86,10 @@ def hands_of(state: State) -> np.ndarray:
     return (((once >> cards.BIT) & 1) + ((twice >> cards.BIT) & 1)).astype(np.int8)
 
 
+#: `jax.random.fold_in` in one call instead of many.
+fold_in = jax.jit(jax.random.fold_in)
+
+
 @functools.lru_cache(maxsize=8)
 def programs(game: Game) -> tuple[Callable, Callable, Callable]:
     """`init`, `step_cards` and `resolve` of a game, jitted once."""
@@ -101,21 +106,38 @@ class Table:
     """One match.
 
     Attributes:
-      state: the engine's position.
+      state: the engine's position, on the host.
       order: seats in the order in which they went out this round.
       moves: actions so far, tribute and return included.
       rounds: finished rounds.
+      log: takes every deal and move; None without one.
     """
 
-    def __init__(self, game: Game, key: jax.Array, ranks: bool = True):
-        """`ranks`: tell the levels in `beginning`, which some clients need (B9)."""
+    def __init__(
+        self,
+        game: Game,
+        key: jax.Array,
+        *,
+        ranks: bool = True,
+        log: Callable[..., LogBuilder] | None = None,
+    ):
+        """
+        Args:
+          ranks: tell the levels in `beginning`, which some clients need (B9).
+          log: makes the log; called with the fields of `LogBuilder` that the game decides.
+
+        Raises RulesError for options that no platform has.
+        """
         if game.rules.skip_forced:
             raise RulesError("skip_forced", "a platform asks for forced passes, too; say false")
+        if game.rules.unit != "match":
+            raise RulesError("unit", "a platform plays whole matches; say match")
         self.game, self.profile, self._ranks = game, game.rules.profile, ranks
         self._key = key
         init, self._step, self._resolve = programs(game)
-        self.state = init(jax.random.fold_in(key, 0))
+        self.state = jax.device_get(init(fold_in(key, 0)))
         self.moves = self.rounds = 0
+        self.log = None if log is None else log(**self._header())
         self._begin_round()
 
     # ---- the position ----
@@ -193,11 +215,13 @@ class Table:
         counts = cards.counts(play.cards)
         action = np.int32(action_of(play, self.level))
         self.moves += 1
-        key = jax.random.fold_in(self._key, self.moves)
-        after = self._step(before, counts, action, key)
+        key = fold_in(self._key, self.moves)
+        after = jax.device_get(self._step(before, counts, action, key))
         if bool(after.illegal):
             raise ValueError(f"seat {seat}: the engine refuses {play.triple}")
         self.state = after
+        if self.log is not None:
+            self.log.move(seat, play)
         if stage == PLAY:
             return self._played(seat, play, counts)
         self.hands = hands_of(after)
@@ -232,6 +256,19 @@ class Table:
     def _begin_round(self) -> None:
         self.view, self.best, self.order = protocol.TableView(), None, []
         self.hands, self._level = hands_of(self.state), self.level
+        if self.log is not None:
+            leader = self.seat if self.rounds == 0 else None
+            self.log.deal(self.hands, leader, self.level)
+
+    def _header(self) -> dict[str, Any]:
+        owner = int(self.state.owner)
+        return dict(
+            profile=self.profile,
+            levels=tuple(cards.RANKS[level] for level in np.asarray(self.state.levels)),
+            owner=None if owner < 0 else owner,
+            a_fail_limit=self.game.rules.book.fail_limit,
+            max_rounds=self.game.rules.max_rounds,
+        )
 
     def _beginning(self) -> list[Row]:
         def message(seat: int) -> dict:

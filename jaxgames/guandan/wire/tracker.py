@@ -55,7 +55,7 @@ class Tracker:
         self._out: list[int] = []
         self._stage = PLAY
         self._tribute, self._back, self._to = ([-1] * SEATS for _ in range(3))
-        self._anti = self._paid = False
+        self._anti = self._paid = self._ended = False
         self._table: tuple[int, Play] | None = None
         self._plays: list[tuple[int, Play]] = []
         self._last: tuple[int, Play] | None = None
@@ -160,6 +160,9 @@ class Tracker:
 
     def _over(self, fields: Fields) -> None:
         order = fields.order()
+        if self._ended:
+            return  # doubled
+        self._ended = True
         if order is None:
             self._finish = []
             return
