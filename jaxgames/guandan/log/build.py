@@ -31,7 +31,7 @@ from jaxgames.guandan.log.events import (
     Turn,
 )
 from jaxgames.guandan.log.referee import Referee
-from jaxgames.guandan.reading import PASS_PLAY, Play, as_counts, parse_play
+from jaxgames.guandan.reading import PASS_PLAY, Play, as_counts, beats, parse_play
 from jaxgames.guandan.rules import PROFILES, SEATS
 
 
@@ -149,10 +149,16 @@ class LogBuilder:
         play = triple
         if not isinstance(play, Play):
             play = parse_play(triple, referee.level, self.header.profile)
-        for _ in range(SEATS - 1 if skipped else 0):
-            if referee.stage == stages.PLAY and referee.seat != seat and referee.table is not None:
-                self._turn(referee.seat, PASS_PLAY)
+        while skipped and referee.table is not None and not self._answers(seat, play):
+            self._turn(referee.seat, PASS_PLAY)
         self._turn(seat, play)
+
+    def _answers(self, seat: int, play: Play) -> bool:
+        """Whether a play is the answer to the table, and not the lead after it."""
+        referee = self.referee
+        return referee.seat == seat and (
+            play == PASS_PLAY or beats(play, referee.table, referee.level)
+        )
 
     def move(self, seat: int, play: Play, skipped: bool = False) -> None:
         """Any of tribute, return, play and pass, by the type of `play`."""

@@ -104,7 +104,7 @@ def check(match: MatchLog) -> tuple[MatchLog | None, tuple[Fault, ...]]:
     except Breach as breach:
         checker.fault(breach.kind, str(breach))
     faults = tuple(sorted(checker.faults, key=lambda fault: fault.line))
-    if any(not fault.repaired for fault in faults):
+    if match.header is None or any(not fault.repaired for fault in faults):
         return None, faults
     lines = tuple(range(2, 2 + len(checker.clean)))
     return MatchLog(match.header, tuple(checker.clean), lines, (), match.source), faults
@@ -150,6 +150,8 @@ class _Checker:
     def run(self) -> None:
         fatal = [f for f in self.match.faults if not f.repaired and f.kind != "half-written"]
         if self.match.header is None:
+            if not fatal:
+                raise Breach("no-header", "header", "no line can be read")
             return
         self.referee = Referee(self.match.header)
         self.tributes: list[Tribute] = []

@@ -86,8 +86,6 @@ class Referee:
             raise Breach("owner", "owner", "the side of the first out of `previous` owns the round")
         self.stage, self.seat, self.level = DEAL, 0, self.levels[self.owner or 0]
         self.hands = [np.zeros(c.TYPES, np.int8) for _ in range(SEATS)]
-        self.table: Play | None = None
-        self.table_seat: int | None = None
         self.round_end: RoundEnd | None = None
         self.winner: int | None = None
         self.reason: str | None = None
@@ -99,6 +97,8 @@ class Referee:
         self.to: dict[int, int] = {}
         self.back: dict[int, str] = {}
         self.anti = False
+        self.table: Play | None = None
+        self.table_seat: int | None = None
 
     def _expect(self, stage: str, kind: str, what: str) -> None:
         """Breach unless it is the time of `stage`: of what is due, or else `kind`."""
