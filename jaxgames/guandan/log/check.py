@@ -29,6 +29,7 @@ from jaxgames.guandan.log.events import (
     RoundEnd,
     Tribute,
     Turn,
+    one_line,
     to_json,
 )
 from jaxgames.guandan.log.referee import Referee
@@ -142,7 +143,7 @@ class _Checker:
         self.line = 1
 
     def fault(self, kind: str, message: str) -> None:
-        self.faults.append(Fault(kind, self.line, message, kind in REPAIRS))
+        self.faults.append(Fault(kind, self.line, one_line(message), kind in REPAIRS))
 
     def add(self, event: Event) -> None:
         self.clean.append(event)
@@ -218,6 +219,7 @@ class _Checker:
 
     def anti_tribute(self, event: AntiTribute) -> None:
         if not self.anti_due:
+            self.referee.expect(stages.PLAY, "anti-tribute", "")
             raise Breach("anti-tribute", "event", "nobody refuses a tribute here")
         _same("anti-tribute", "seats", event.seats, self.referee.refusers)
         self.anti_due = False

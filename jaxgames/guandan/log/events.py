@@ -47,6 +47,13 @@ class Fault:
     repaired: bool = False
 
 
+def one_line(text: str) -> str:
+    """A message of what a stranger's file holds, fit to print: no control characters, and
+    at most 300."""
+    safe = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return safe if len(safe) <= 300 else f"{safe[:297]}..."
+
+
 # ---- the lines ----
 
 

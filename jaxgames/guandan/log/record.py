@@ -16,6 +16,7 @@ from jaxgames.guandan.log.events import (
     Header,
     MatchLog,
     dumps,
+    one_line,
     parse,
 )
 from jaxgames.record import parse_json
@@ -167,10 +168,10 @@ class _Match:
 
 
 def _fault(kind: str, line: int, message: str, repaired: bool = False) -> Fault:
-    return Fault(kind, line, message, repaired or kind == "half-written")
+    return Fault(kind, line, one_line(message), repaired or kind == "half-written")
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 ({error.reason})"
-    return str(error)[:200]
+    return str(error)

@@ -100,8 +100,8 @@ class Referee:
         self.table: Play | None = None
         self.table_seat: int | None = None
 
-    def _expect(self, stage: str, kind: str, what: str) -> None:
-        """Breach unless it is the time of `stage`: of what is due, or else `kind`."""
+    def expect(self, stage: str, kind: str, what: str) -> None:
+        """Nothing at the time of `stage`; else a Breach that names what is due, or `kind`."""
         if self.stage == stage:
             return
         between = stage != DEAL and self.stage == DEAL
@@ -115,7 +115,7 @@ class Referee:
     def deal(self, hands, leader: int | None = None, level: int | None = None) -> None:
         """Begins a round with four lists of card names. `leader`: of a round without a round
         before it; `level`: where nobody owns the round and the teams' levels differ."""
-        self._expect(DEAL, "deal-early", "the round before is not over")
+        self.expect(DEAL, "deal-early", "the round before is not over")
         if len(hands) != SEATS:
             raise Breach("bad-field", "hands", f"four hands, got {len(hands)}")
         for seat, hand in enumerate(hands):
@@ -186,7 +186,7 @@ class Referee:
         return next(payer for payer, to in self.to.items() if to == receiver)
 
     def _choose(self, stage: str, seat: int, card: str, chosen: dict[int, str]) -> None:
-        self._expect(stage, f"{stage}-unexpected", f"no {stage} is due here")
+        self.expect(stage, f"{stage}-unexpected", f"no {stage} is due here")
         if seat != self._asked[0]:
             kind = f"{stage}-missing" if seat in self._asked else f"{stage}-seat"
             raise Breach(kind, "seat", f"seat {self._asked[0]} is asked, got {seat}")
@@ -227,7 +227,7 @@ class Referee:
 
     def turn(self, seat: int, play: Play) -> None:
         """A play or a pass; a play is one that `parse_play` made at this level."""
-        self._expect(PLAY, "", "")
+        self.expect(PLAY, "", "")
         if seat != self.seat:
             raise Breach("turn", "seat", f"seat {self.seat} is to move, got {seat}")
         if play == PASS_PLAY:

@@ -246,7 +246,16 @@ def a_return_that_is_not_due(rng, lines, good):
 # ---- tricks ----
 
 DAMAGES.append(("pass-on-lead", changes(leading, "play", lambda rng, old: PASS)))
-DAMAGES.append(("turn", changes(passing, "seat", other(range(4)))))
+
+
+@damage("turn")
+def a_pass_of_another_seat(rng, lines, good):
+    """Not that of the pass before or after: that would be the same line twice."""
+    i = pick(rng, lines, good, passing)
+    taken = [line.get("seat") for line in lines[i - 1 : i + 2]]
+    lines[i]["seat"] = other([seat for seat in range(4) if seat not in taken])(rng, None)
+
+
 DAMAGES.append(("turn", changes(leading, "seat", other(range(4)))))
 
 
