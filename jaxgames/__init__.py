@@ -16,6 +16,7 @@ from jaxgames.match import IllegalAction, Match, Result
 from jaxgames.record import Record, RecordError
 
 register("sequence", "jaxgames.sequence.game:Sequence")
+register("guandan", "jaxgames.guandan.game:Guandan")
 
 __version__ = "0.1.0"
 __all__ = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def one_game(function):
@@ -41,3 +42,22 @@ def batch_last(function):
         return out, jax.tree.map(lambda _: True, out)
 
     return single
+
+
+def settle(*arrays):
+    """The same arrays, which XLA now works out once and stores.
+
+    Left alone, XLA on a CPU works out a long chain of cheap operations anew for every array
+    that depends on it, and twice as often with every concatenation on the way. A look-up of
+    rows is never joined with what it reads, so one in between ends the chain. Arrays of one
+    shape and dtype travel together.
+    """
+    arrays = [jnp.asarray(x) for x in arrays]
+    out = list(arrays)
+    kinds = {(x.shape, x.dtype) for x in arrays}
+    for kind in sorted(kinds, key=str):
+        places = [i for i, x in enumerate(arrays) if (x.shape, x.dtype) == kind]
+        stored = jnp.stack([arrays[i] for i in places])[np.arange(len(places))]
+        for row, i in enumerate(places):
+            out[i] = stored[row]
+    return out

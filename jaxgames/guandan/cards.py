@@ -125,10 +125,9 @@ def add(planes: jax.Array, more: jax.Array) -> jax.Array:
 
 
 def remove(planes: jax.Array, gone: jax.Array) -> jax.Array:
-    """Planes of a multiset without a part of it."""
+    """Planes of a multiset without the cards `gone`; what is not there is not taken."""
     once, twice = planes[:4], planes[4:]
-    last = gone[4:] | (gone[:4] & ~twice)  # both copies go, or the only one
-    return jnp.concatenate([once & ~last, twice & ~gone[:4]])
+    return jnp.concatenate([(once & ~gone[:4]) | (twice & ~gone[4:]), twice & ~gone[:4]])
 
 
 def count(planes: jax.Array) -> jax.Array:

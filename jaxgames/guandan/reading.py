@@ -18,7 +18,18 @@ import numpy as np
 
 from jaxgames.core import FieldError, nearest
 from jaxgames.guandan import cards as c
-from jaxgames.guandan.actions import JOKER_BOMB, PASS, RETURN, START, TRIBUTE, Kind
+from jaxgames.guandan.actions import (
+    EXTRA,
+    JOKER_BOMB,
+    KEY,
+    KIND,
+    PASS,
+    RETURN,
+    START,
+    TRIBUTE,
+    WILD_KEY,
+    Kind,
+)
 from jaxgames.guandan.rules import PROFILES, TOP, Profile
 
 #: Types of plays in the order of a list; a tribute and a return are listed alone.
@@ -47,6 +58,11 @@ _KINDS = {
     "Straight": Kind.STRAIGHT,
     "ThreePair": Kind.TUBE,
     "TwoTrips": Kind.PLATE,
+}
+_WORDS = {kind: word for word, kind in _KINDS.items()} | {
+    Kind.FULL_HOUSE: "ThreeWithTwo",
+    Kind.STRAIGHT_FLUSH: "StraightFlush",
+    Kind.BOMB: "Bomb",
 }
 
 
@@ -331,7 +347,7 @@ def book_of(profile: str) -> Profile:
     return PROFILES[profile]
 
 
-# ---- the abstract action of a play ----
+# ---- the abstract action of a play, and back ----
 
 
 def action_of(play: Play, level: int) -> int:
@@ -363,3 +379,29 @@ def action_of(play: Play, level: int) -> int:
     if play.type == "Bomb":
         return START[Kind.BOMB, wilds, len(types)] + rank
     return START[_KINDS[play.type], wilds, 0] + rank
+
+
+def exact_play(action: int, counts: np.ndarray, level: int, profile: str = "national") -> Play:
+    """The play of an abstract action with the cards int8[54] chosen for it.
+
+    Raises:
+      FieldError: these cards can not be that action.
+    """
+    kind, key, held = Kind(KIND[action]), int(KEY[action]), c.names(counts)
+    if kind is Kind.PASS:
+        return PASS_PLAY
+    if kind in (Kind.TRIBUTE, Kind.RETURN):
+        word = "tribute" if kind is Kind.TRIBUTE else "back"
+        return parse_play([word, word, held], level, profile)
+    if kind is Kind.JOKER_BOMB:
+        return parse_play(["Bomb", "JOKER", held], level, profile)
+    if kind is Kind.FULL_HOUSE:
+        rank = RANK_WORDS[int(EXTRA[action])]
+    elif _WORDS[kind] in SEQUENCES:
+        rank = WINDOW_WORDS[key]
+    else:
+        rank = RANK_WORDS[level if key == WILD_KEY else key]
+    play = parse_play([_WORDS[kind], rank, held], level, profile)
+    if action_of(play, level) != action:
+        raise PlayError("cards", f"{' '.join(held)} are another action than number {action}")
+    return play

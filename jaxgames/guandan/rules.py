@@ -29,8 +29,8 @@ class Profile:
         "standing" (the side with the first out stood at A and did not pass: at once), or
         "last" (an owned A round won with the partner last).
       fail_limit: failures until the side goes back to 2; 0: never.
-      upgrade_first: the side with the first out upgrades before a demotion.
       demotion_cap: demotions until the match ends; 0: no cap.
+      cap_draws: it then is a draw (else the higher level wins, the owner if they are equal).
       tribute_by_power: of two tributes the higher goes to the first out (else by seat).
       tie_leader: who leads after two equal tributes: "next" (the seat after the first out) or
         "last" (the higher-numbered payer).
@@ -42,8 +42,8 @@ class Profile:
     pass_a_place: int = 3
     fail_rule: str = "owned"
     fail_limit: int = 3
-    upgrade_first: bool = True
     demotion_cap: int = 0
+    cap_draws: bool = False
     tribute_by_power: bool = True
     tie_leader: str = "next"
     wild_restriction: bool = False
@@ -56,14 +56,13 @@ PROFILES = {
         pass_a_place=2,
         fail_rule="standing",
         fail_limit=1,
-        upgrade_first=False,
         demotion_cap=50,
+        cap_draws=True,
         tribute_by_power=False,
     ),
     "ogd": Profile(
         fail_rule="last",
         fail_limit=4,
-        upgrade_first=False,
         demotion_cap=50,
         tribute_by_power=False,
         tie_leader="last",
@@ -155,7 +154,7 @@ class State(core.State):
         return, or shown by an anti-tribute, and not played since.
       levels: int8[2], by team.
       owner: int8[], team whose level is the round's; -1 in the first round of a match.
-      level: int8[], the round's level.
+      level: int8[], of the round; of the last one when a match is over.
       fails: int8[2], failures at A, by team.
       demotions: int8[], in this match.
       rounds: int16[], rounds finished in this match.

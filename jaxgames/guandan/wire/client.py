@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.protocol import State
 
 from jaxgames.core import Game
 from jaxgames.guandan import cards
@@ -174,4 +175,5 @@ async def connect(
     except ConnectionClosed as closed:
         say(f"closed by the platform: {closed}")
     finally:
-        await socket.close()
+        if socket.state is not State.CLOSED:
+            await socket.close()

@@ -111,8 +111,7 @@ class Peer:
         self._queue: asyncio.Queue[str] = asyncio.Queue(QUEUE)
         self._asked: asyncio.Future[int | None] | None = None
         self._last = 0  # highest index that may be sent
-        self._owed = 0  # requests that were never answered: answers may still come
-        self._late: int | None = None  # an answer that may belong to an earlier request
+        self._owed = 0  # requests that were never answered: their answers may still come
         self._heard = False
         self._ignored = 0
         self.gone = False
@@ -130,17 +129,17 @@ class Peer:
     async def ask(self, text: str, last: int, seconds: float) -> int | None:
         """The index it answers, 0..last; None when it does not in time or is gone.
 
-        An answer that an earlier request still owes is taken for late, unless none other comes.
+        Answers come in the order of the requests, so those that earlier requests still owe are
+        late, and never taken for this one.
         """
         self._asked = asyncio.get_running_loop().create_future()
-        self._last, self._late, self._heard = last, None, False
+        self._last, self._heard = last, False
         self.send(text)
         try:
             return await asyncio.wait_for(self._asked, 0 if self.gone else seconds)
         except TimeoutError:
-            if self._late is None:
-                self._owed += not self._heard
-            return self._late
+            self._owed += not self._heard
+            return None
         finally:
             self._asked = None
 
@@ -174,34 +173,31 @@ class Peer:
             return
         try:
             await asyncio.wait_for(self._queue.join(), FLUSH_S)
-            await self._socket.close()
         except TimeoutError:
             self.cut()
+        if not self.gone:
+            await self._socket.close()
 
     def cut(self) -> None:
-        self.gone = True
-        self._socket.transport.abort()
+        if not self.gone:
+            self.gone = True
+            self._socket.transport.abort()
 
     def _take(self, data: bytes) -> None:
         waiting = self._asked is not None and not self._asked.done()
-        late = self._owed > 0
-        self._owed -= late
-        self._heard |= waiting
         try:
+            if self._owed:
+                self._owed -= 1
+                raise protocol.WireError("reply", "too late")
             if not waiting:
-                raise protocol.WireError("reply", "late" if late else "nothing was asked")
-            index = protocol.parse_reply(data, self._last)
+                raise protocol.WireError("reply", "nothing was asked")
+            self._heard = True
+            self._asked.set_result(protocol.parse_reply(data, self._last))
         except protocol.WireError as error:
             self._ignored += 1
             if self._ignored <= SAID:
                 more = "; further ones are not shown" if self._ignored == SAID else ""
                 self._say(f"answer ignored: {error}{more}")
-            return
-        if late:
-            self._late = index
-            self._say("answer taken for a late one")
-        else:
-            self._asked.set_result(index)
 
 
 class Server:

@@ -1,0 +1,286 @@
+"""From an abstract action to cards, and back.
+
+`pattern` says what cards an action is made of, `resolve` picks them from a hand, `realises`
+says whether given cards are such a choice. Arrays end in the batch axis B, as in legality.py.
+
+What `resolve` prefers to spend, rank by rank: a card held twice, then one in no straight flush
+that the hand could make with its wilds, then one in no natural straight flush, then the rest.
+A wild that may lie in several places spares a card of a bomb first.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxgames.batch import settle
+from jaxgames.guandan import actions, legality
+from jaxgames.guandan.actions import Kind
+from jaxgames.guandan.cards import ALL_RANKS, HEARTS, HR_RANK, JOKERS, SB_RANK
+from jaxgames.guandan.legality import Parts, all_but, bit, flag, tally, wheel
+from jaxgames.guandan.rules import Profile
+
+U16 = jnp.uint16
+_EIGHT = 8
+
+
+class Pattern(NamedTuple):
+    """What an action is made of.
+
+    Attributes:
+      need: words [0..8]; `need[k]` are the ranks of which its cards show k or more, wilds
+        standing for cards included. Jokers are bits 13 and 14.
+      suits: words [0..3], all ones for the suits that its natural cards may have.
+      wilds: int32[B], wilds among its cards.
+    """
+
+    need: list[jax.Array]
+    suits: list[jax.Array]
+    wilds: jax.Array
+
+
+def ranks_of_window(places: jax.Array) -> jax.Array:
+    """A window word back as ranks: the low ace becomes bit 12."""
+    return ((places >> 1) | ((places & 1) << 12)) & ALL_RANKS
+
+
+def pattern(of: Parts, level: jax.Array) -> Pattern:
+    """The pattern of actions, parts int32[B], at a level int[B]. A pass needs nothing."""
+    kind, key = of.kind, jnp.where(of.key == actions.WILD_KEY, level, of.key)
+    tube, plate = kind == Kind.TUBE, kind == Kind.PLATE
+    flush, full = kind == Kind.STRAIGHT_FLUSH, kind == Kind.FULL_HOUSE
+    sequence = (kind == Kind.STRAIGHT) | flush | tube | plate
+    of_wilds = full & (of.key == of.extra)
+    length = jnp.where(tube, 3, jnp.where(plate, 2, 5)).astype(jnp.uint32)
+    places = (((jnp.uint32(1) << length) - 1) << of.key.astype(jnp.uint32)).astype(U16)
+    main = jnp.where(sequence, ranks_of_window(places), bit(jnp.where(full, of.extra, key)))
+    main = jnp.where(kind == Kind.JOKER_BOMB, U16(JOKERS), main)
+    most = jnp.where(tube, 2, jnp.where(plate | full, 3, jnp.where(sequence, 1, of.size)))
+    most = jnp.where((kind == Kind.TRIBUTE) | (kind == Kind.RETURN), 1, most)
+    most = jnp.where(kind == Kind.JOKER_BOMB, 2, most)
+    pair = jnp.where(full & ~of_wilds, bit(of.key), U16(0))
+    main, most, pair = settle(main, most, pair)
+    need = [jnp.full_like(main, 0xFFFF)]
+    for k in range(1, _EIGHT + 1):
+        word = main & flag(most >= k)
+        need.append(word | pair if k <= 2 else word)
+    suits = [flag(~flush | (of.extra == suit)) for suit in range(4)]
+    return Pattern(need, suits, jnp.where(of_wilds, 2, of.wilds))
+
+
+# ---- picking ----
+
+
+def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile) -> jax.Array:
+    """uint16[8, B], the cards that a legal action takes from a hand uint16[8, B].
+
+    Args:
+      level: int[B]; action: int[B]. Nothing for a pass; anything for an illegal action.
+    """
+    of = Parts(*settle(*legality.parts(action)))
+    wanted = pattern(of, level)
+    held = legality.hold(hand, level)
+    free = legality.without_wilds(hand, held.level)
+    free = settle(*[plane & wanted.suits[i % 4] for i, plane in enumerate(free)])
+    layers = _layers(free, held)
+    counts = tally(free, _EIGHT)
+
+    # wilds lie where cards are missing; what is left over spares cards
+    need = settle(*[word & have for word, have in zip(wanted.need, counts, strict=True)])
+    full = of.kind == Kind.FULL_HOUSE
+    shown = jnp.where(of.kind == Kind.BOMB, of.size, _total(wanted.need))
+    missing = shown - _total(need)
+    pair_of_wilds = jnp.where(of.key == of.extra, 2, 0)
+    wilds = jnp.where(full, missing + pair_of_wilds, wanted.wilds)
+    spare = jnp.where(full, 0, wanted.wilds - missing)
+    wilds, spare, *spared = settle(wilds, spare, *_may_be_spared(of, held, layers))
+    for number in range(2):
+        less = _first([need[1] & ranks for ranks in spared]) & flag(spare > number)
+        need = settle(*_without(need, less))
+
+    taken, left = _take(need, layers)
+    taken = _without_one_suit(taken, left, of, held, book)
+    once, twice = taken[:4], taken[4:]
+    rows = [a | b for a, b in zip(once, twice, strict=True)]
+    rows += [a & b for a, b in zip(once, twice, strict=True)]
+    rows[HEARTS] |= held.level & flag(wilds >= 1)
+    rows[HEARTS + 4] |= held.level & flag(wilds >= 2)
+    return jnp.stack(rows)
+
+
+def _either(words) -> jax.Array:
+    return functools.reduce(jnp.bitwise_or, words)
+
+
+def _total(words: list[jax.Array]) -> jax.Array:
+    """int32[B], the cards of words [0..8]."""
+    return sum(jax.lax.population_count(word).astype(jnp.int32) for word in words[1:])
+
+
+def _first(choices: list[jax.Array]) -> jax.Array:
+    """The lowest bit of the first word that has one."""
+    found = jnp.zeros_like(choices[0])
+    for word in choices:
+        found = jnp.where(found == 0, word & (~word + 1), found)
+    return found
+
+
+def _without(need: list[jax.Array], ranks: jax.Array) -> list[jax.Array]:
+    """One card less of each of `ranks`."""
+    less = [*need[2:], jnp.zeros_like(ranks)]
+    return [need[0]] + [(w & ~ranks) | (l & ranks) for w, l in zip(need[1:], less, strict=True)]
+
+
+def _may_be_spared(of: Parts, held, layers) -> list[jax.Array]:
+    """Ranks whose card a left over wild replaces, best first: those of a bomb, or with all their
+    cards in natural straight flushes; then of a pair; then any. Never a rank for which the
+    faces would then say something else (`legality.printed_windows`)."""
+    own, other = legality.printed_windows(held.level)
+    window, hearts = bit(of.key), wheel(held.suits[HEARTS])
+    rest = _either([wheel(held.suits[s]) for s in range(4) if s != HEARTS])
+    straight = (of.kind == Kind.STRAIGHT) & (of.wilds == 1)
+    flush = (of.kind == Kind.STRAIGHT_FLUSH) & (of.extra == HEARTS) & (of.wilds == 1)
+    lies = jnp.zeros_like(window)
+    for p in range(5):
+        plain = (own[p] | other[p]) & all_but(hearts & ~rest, p) & window
+        wrong = (straight & (plain != 0)) | (flush & ((other[p] & window) != 0))
+        lies |= (window << p) & flag(wrong)
+    allowed = ~ranks_of_window(lies)
+    cheap = _either([plane for layer in layers[:3] for plane in layer])
+    dear = held.at_least[4] | ~cheap
+    return [dear & allowed, held.at_least[2] & allowed, allowed]
+
+
+def _layers(free: list[jax.Array], held) -> list[list[jax.Array]]:
+    """Four layers of four suits that together are the cards of `free`, the dearest last."""
+    layers = [[], [], [], []]
+    for suit in range(4):
+        places, once = wheel(held.suits[suit]), free[suit]
+        fits = legality.fit([jnp.full_like(places, 0xFFFF), places], Kind.STRAIGHT_FLUSH)
+        natural = _members(fits[0])
+        near = _members(fits[0] | (fits[1] & held.wild[1]) | (fits[2] & held.wild[2]))
+        layers[0].append(free[suit + 4])
+        layers[1].append(once & ~near)
+        layers[2].append(once & near & ~natural)
+        layers[3].append(once & natural)
+    flat = settle(*[plane for layer in layers for plane in layer])
+    return [flat[i : i + 4] for i in range(0, 16, 4)]
+
+
+def _members(windows: jax.Array) -> jax.Array:
+    """Ranks in any of the windows of five."""
+    return ranks_of_window(_either([windows << i for i in range(5)]))
+
+
+def _take(
+    need: list[jax.Array], layers: list[list[jax.Array]]
+) -> tuple[list[jax.Array], list[list[jax.Array]]]:
+    """(taken, left): cards taken, the first layer as planes 4..7 and the others as planes 0..3,
+    and the layers without them.
+
+    What is still needed of each rank is a binary number, one digit a word.
+    """
+    digits = settle(*[_digit(need, d) for d in range(4)])
+    taken, left = [jnp.zeros_like(digits[0])] * 8, []
+    for number, layer in enumerate(layers):
+        here = []
+        for cards in layer:
+            got = cards & _either(digits)
+            here.append(got)
+            for d in range(4):
+                digits[d], got = digits[d] ^ got, got & ~digits[d]  # subtract one, borrow
+        *digits, s, h, c, d = settle(*digits, *here)
+        here = [s, h, c, d]
+        first = 4 if number == 0 else 0
+        for suit in range(4):
+            taken[first + suit] |= here[suit]
+        left.append([cards & ~got for cards, got in zip(layer, here, strict=True)])
+    return taken, left
+
+
+def _digit(need: list[jax.Array], digit: int) -> jax.Array:
+    """Binary digit of each rank's number, which is unary in words [1..8]."""
+    changes = [k for k in range(1, _EIGHT + 1) if (k ^ (k - 1)) >> digit & 1]
+    return functools.reduce(jnp.bitwise_xor, [need[k] for k in changes])
+
+
+def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> list[jax.Array]:
+    """A plain straight whose cards came out as one suit gets one card of another suit."""
+    once = [taken[suit] | taken[suit + 4] for suit in range(4)]
+    faces = wheel(once[HEARTS] | held.level)
+    printed = functools.reduce(jnp.bitwise_and, [faces >> i for i in range(5)]) & 0x3FF
+    with_wild = (of.wilds == 1) & (printed != 0)
+    if book.wild_restriction:
+        with_wild = of.wilds > 0
+    out = []
+    for suit in range(4):
+        wrong = (of.wilds == 0) | (with_wild if suit == HEARTS else False)
+        out.append(flag((of.kind == Kind.STRAIGHT) & wrong & _is_one_suit(once, suit)))
+    out = settle(*out)
+    others = [[plane & ~out[suit] for suit, plane in enumerate(layer)] for layer in left]
+    places = _either(once)
+    swap = _first([_either(layer) & places for layer in others]) & _either(out)
+    nothing = jnp.zeros_like(swap)
+    swap = settle(swap)[0]
+    more, _ = _take([~nothing, swap, *[nothing] * 7], others)
+    return [(had & ~swap) | got for had, got in zip(taken, more, strict=True)]
+
+
+def _is_one_suit(once: list[jax.Array], suit: int) -> jax.Array:
+    """bool[B]: there are no cards of other suits."""
+    return _either([once[s] for s in range(4) if s != suit]) == 0
+
+
+# ---- recognising ----
+
+
+def realises(cards: jax.Array, level: jax.Array, action: jax.Array, book: Profile) -> jax.Array:
+    """bool[B]: cards uint16[8, B] are a play of the kind and reading of `action` (A3, A4)."""
+    of = legality.parts(action)
+    wanted, held = pattern(of, level), legality.hold(cards, level)
+    jokers = [held.jokers, held.joker_pairs]
+    shown = [held.at_least[1] | jokers[0], held.at_least[2] | jokers[1], *held.at_least[3:]]
+    fits = (
+        functools.reduce(
+            jnp.bitwise_or,
+            [have & ~need for have, need in zip(shown, wanted.need[1:], strict=True)],
+        )
+        == 0
+    )
+    in_suit = _either([held.suits[s] & ~wanted.suits[s] for s in range(4)]) == 0
+    wilds = (held.wild[1] & 1).astype(jnp.int32) + (held.wild[2] & 1).astype(jnp.int32)
+    size = jnp.sum(jax.lax.population_count(cards), axis=0, dtype=jnp.int32)
+    single = (of.kind == Kind.TRIBUTE) | (of.kind == Kind.RETURN)
+    full = of.kind == Kind.FULL_HOUSE
+    of_wilds = full & (of.key == of.extra)
+    right = (size == jnp.where(single, 1, of.size)) & (
+        jnp.where(full & ~of_wilds, True, wilds == wanted.wilds)
+    )
+    # the pair of a full house shows its rank
+    shows = ~full | of_wilds | ((shown[0] & bit(of.key)) != 0)
+    # jokers are never replaced
+    joker_key = (of.key >= SB_RANK) & (of.key <= HR_RANK)
+    joker_pair = ~(full & joker_key) | ((held.joker_pairs & bit(of.key)) != 0)
+    if book.wild_restriction:
+        of_level = of_wilds & (of.extra == level)
+        right &= ~of_level
+    return fits & in_suit & right & shows & joker_pair & ~_lies(of, held, wilds, book)
+
+
+def _lies(of: Parts, held, wilds, book: Profile) -> jax.Array:
+    """bool[B]: the faces of a straight say something else (A3)."""
+    straight, flush = of.kind == Kind.STRAIGHT, of.kind == Kind.STRAIGHT_FLUSH
+    alone = [_is_one_suit(held.suits, suit) for suit in range(4)]
+    one_suit = functools.reduce(jnp.logical_or, alone)
+    faces = wheel(held.suits[HEARTS] | (held.level & held.wild[1]))
+    windows = functools.reduce(jnp.bitwise_and, [faces >> i for i in range(5)]) & 0x3FF
+    printed = alone[HEARTS] & (wilds == 1) & (windows != 0)
+    natural = straight & (wilds == 0) & one_suit
+    plain = straight & printed
+    if book.wild_restriction:
+        plain = straight & (wilds > 0) & alone[HEARTS]
+    elsewhere = flush & printed & ((windows & bit(of.key)) == 0)
+    return natural | plain | elsewhere
