@@ -270,6 +270,7 @@ class Server:
                 server_header=None,
             ) as listener:
                 self.port = listener.sockets[0].getsockname()[1]
+                self._say(f"listening on ws://{self.settings.host}:{self.port}/game/NAME")
                 self._say("Ready for connect")
                 self.ready.set()
                 await self._everybody()

@@ -35,16 +35,17 @@ class Raw:
     """A client that knows nothing but the sample loop: it answers what has an actionList."""
 
     def __init__(self, choose=pick):
+        self.socket = None
         self.seen, self.choose, self.answers, self.closed = [], choose, 0, None
 
-    async def run(self, server, name="raw", path=None):
-        url = f"ws://127.0.0.1:{server.port}{path or f'/game/{name}'}"
-        async with open_socket(url, compression=None, proxy=None, max_size=None) as self.socket:
-            try:
-                while True:
-                    await self.take(json.loads(await self.socket.recv()))
-            except ConnectionClosed as closed:
-                self.closed = closed
+    async def run(self, server, name="raw"):
+        url = f"ws://127.0.0.1:{server.port}/game/{name}"
+        self.socket = await open_socket(url, compression=None, proxy=None, max_size=None)
+        try:
+            while True:
+                await self.take(json.loads(await self.socket.recv()))
+        except ConnectionClosed as closed:
+            self.closed = closed
         return self
 
     async def take(self, message):
