@@ -105,6 +105,7 @@ class Twin:
         self.fails, self.demotions, self.rounds = [0, 0], 0, 0
         self.order: list[int] = []
         self.stage, self.winner, self.gained = "deal", None, None
+        self.table, self.table_seat = None, None
 
     def deal(self, hands: list[list[str]], leader: int | None = None, level: str = "2") -> None:
         """Starts a round. `leader` and `level` are of use when there was no round before."""
@@ -116,6 +117,7 @@ class Twin:
         """`deal` with hands of any size."""
         self.hands = [sorted(hand) for hand in hands]
         self.level = level if self.owner is None else self.levels[self.owner]
+        self.table, self.table_seat = None, None
         self.paid, self.to, self.back, self.anti = {}, {}, {}, False
         self.played, self.known = [[], [], [], []], [[], [], [], []]
         if not self.order:
