@@ -170,6 +170,50 @@ class BenchmarkConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class WireConfig:
+    """`jaxgames wire`: Guandan over WebSockets, as the v1006 platform speaks.
+
+    Attributes:
+      host: server: address to listen on.
+      port: server: 0 takes a free one.
+      seats: server: four, each "wire" (a client that connects) or the spec of an agent.
+      matches: server: how many.
+      reply_s: server: seconds for a client's answer; then the stand-in moves for it.
+      misses: server: answers missed in a row until the stand-in keeps the seat.
+      stand_in: server: the agent that moves for late and lost clients; empty: the strongest bot.
+      ranks: server: tell the levels in `beginning` as well, which some clients need.
+      log: server: folder for the logs, one file per match; empty: none.
+      url: client: the platform.
+      name: client: the last part of the path, where `url` has none.
+      agent: client: who plays; empty: the default agent of the game.
+      wait_s: client: how long to try while nobody listens.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 23456
+    seats: tuple[str, ...] = ("wire", "wire", "wire", "wire")
+    matches: int = 1
+    reply_s: float = 30.0
+    misses: int = 3
+    stand_in: str = ""
+    ranks: bool = True
+    log: str = ""
+    url: str = "ws://127.0.0.1:23456"
+    name: str = "jaxgames"
+    agent: str = ""
+    wait_s: float = 30.0
+
+    def __post_init__(self):
+        require(bool(self.host), "host", "needs an address")
+        require(0 <= self.port < 65536, "port", f"0 to 65535, got {self.port}")
+        require(len(self.seats) == 4, "seats", f"four, got {len(self.seats)}")
+        for field, least in (("matches", 1), ("misses", 1), ("reply_s", 0.01), ("wait_s", 0)):
+            value = getattr(self, field)
+            require(value >= least, field, f"at least {least}, got {value}")
+        require(self.url.startswith(("ws://", "wss://")), "url", "ws://HOST:PORT/game/NAME")
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """All settings. `config_type(game)` narrows `game.options` to that game's rules.
 
@@ -194,6 +238,7 @@ class Config:
     gate: GateConfig = GateConfig()
     play: PlayConfig = PlayConfig()
     benchmark: BenchmarkConfig = BenchmarkConfig()
+    wire: WireConfig = WireConfig()
 
     def __post_init__(self):
         for field, values in (("seed", (self.seed,)), ("seeds", self.seeds)):

@@ -109,6 +109,23 @@ COMMANDS: dict[str, Command] = {
         subjects=("env", "search", "train"),
         default_config="sequence",
     ),
+    "wire": Command(
+        "experiments.commands.wire:main",
+        "Guandan over WebSockets: a v1006 platform, or one of our agents on such a platform",
+        (
+            "jaxgames wire server 'wire.seats=[wire,greedy,wire,greedy]' wire.log=logs",
+            "jaxgames wire client wire.url=ws://127.0.0.1:23456/game/one wire.agent=greedy",
+        ),
+        ("game", "seed", "device", "wire"),
+        subjects=("server", "client"),
+        default_config="guandan/wire",
+    ),
+    "data": Command(
+        "experiments.commands.data:main",
+        "check logs of Guandan matches; the clean ones go to a folder",
+        ("jaxgames data check logs", "jaxgames data check logs data.out=clean --json"),
+        subjects=("check",),
+    ),
     "configs": Command(
         "experiments.commands.configs:main",
         "list the presets, show one with the origin of each value, or compare two",

@@ -33,7 +33,7 @@ def test_imports_are_declared():
         "jax": "jax", "flax": "flax", "optax": "optax", "chex": "chex", "mctx": "mctx",
         "orbax": "orbax-checkpoint", "numpy": "numpy", "safetensors": "safetensors",
         "hydra": "hydra-core", "omegaconf": "omegaconf", "rich": "rich",
-        "ml_dtypes": "ml_dtypes", "yaml": "omegaconf",
+        "ml_dtypes": "ml_dtypes", "yaml": "omegaconf", "websockets": "websockets",
     }  # fmt: skip
     optional = {"pgx", "flashbax"}  # extras, imported where they are used
     from tests.test_house import imports, sources
