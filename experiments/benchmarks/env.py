@@ -64,33 +64,39 @@ def benchmark_env(
 def choose(masks: jax.Array, u: jax.Array) -> jax.Array:
     """int32[B]: the legal action number floor(u * count) of each column of `masks` bool[A, B].
 
-    Exact for float32 `u` in [0, 1). It counts per block of 16 actions, then within the block,
+    Exact for float32 `u` in [0, 1). It counts per word of 32 actions, then within the word,
     and always over whole rows of games.
     """
-    width = min(16, len(masks))
-    blocks = len(masks) // width
-    body = masks[: blocks * width].reshape(blocks, width, -1).astype(jnp.uint8)
-    tail = masks[blocks * width :].astype(jnp.uint8)
-    sums = [jnp.sum(body, axis=1, dtype=jnp.uint8), jnp.sum(tail, 0, dtype=jnp.uint8)[None]]
-    through = _running_sum(jnp.concatenate(sums).astype(jnp.uint16))
+    words = -(-len(masks) // 32)
+    padded = jnp.pad(masks, ((0, words * 32 - len(masks)), (0, 0))).reshape(words, 32, -1)
+    place = np.arange(32, dtype=np.uint32)[:, None]
+    word = jnp.sum(jnp.where(padded, jnp.uint32(1) << place, 0), axis=1, dtype=jnp.uint32)
+    through = _running_sum(jax.lax.population_count(word).astype(jnp.uint16))
     total = through[-1]
     k = jnp.minimum((u * total).astype(jnp.uint16), total - 1)
     passed = through <= k
-    block = jnp.sum(passed, axis=0, dtype=jnp.uint16)
-    k = k - jnp.max(jnp.where(passed, through, 0), axis=0)
-    chosen = np.arange(blocks, dtype=np.uint16)[:, None] == block
-    row = jnp.sum(jnp.where(chosen[:, None], body, 0), axis=0, dtype=jnp.uint8)
-    place = jnp.sum(_running_sum(row) <= k, axis=0, dtype=jnp.uint16)
-    if len(tail):
-        last = jnp.sum(_running_sum(tail) <= k, axis=0, dtype=jnp.uint16)
-        place = jnp.where(block == blocks, last, place)
-    return block.astype(jnp.int32) * width + place
+    index = jnp.sum(passed, axis=0, dtype=jnp.uint16)
+    k = (k - jnp.max(jnp.where(passed, through, 0), axis=0)).astype(jnp.uint32)
+    here = np.arange(words, dtype=np.uint16)[:, None] == index
+    rest = jnp.sum(jnp.where(here, word, 0), axis=0, dtype=jnp.uint32)
+    offset = jnp.zeros_like(k)
+    for width in (16, 8, 4, 2, 1):
+        low = rest & np.uint32((1 << width) - 1)
+        count = jax.lax.population_count(low)
+        skip = k >= count
+        k = jnp.where(skip, k - count, k)
+        rest = jnp.where(skip, rest >> width, low)
+        offset = jnp.where(skip, offset + width, offset)
+    return index.astype(jnp.int32) * 32 + offset.astype(jnp.int32)
 
 
 def _running_sum(counts: jax.Array) -> jax.Array:
-    """Running sums over the short first axis; faster than jnp.cumsum on a CPU."""
-    earlier = np.triu(np.ones((len(counts), len(counts)), bool))
-    return jnp.sum(jnp.where(earlier[..., None], counts[:, None], 0), axis=0, dtype=counts.dtype)
+    """Running sums over the short first axis, in log2 steps over whole rows."""
+    shift = 1
+    while shift < len(counts):
+        counts = counts + jnp.pad(counts[:-shift], ((shift, 0), (0, 0)))
+        shift *= 2
+    return counts
 
 
 def _loop(init, step, finished, batch: int, steps: int, axis: int):

@@ -45,7 +45,7 @@ def resample(state: State, player: jax.Array, key: jax.Array) -> State:
     hands = jax.vmap(cards.add)(cards.to_planes(dealt.T).T, known)
     state = state.replace(hands=jnp.where(others, hands, state.hands))
     state = _choose_again(state, player, choice_key)
-    return state.replace(legal_action_mask=batch.batch_last(play.legal)(state) | state.done)
+    return state.replace(legal_action_mask=batch.batch_last(play.legal)(state))
 
 
 def _spread(unseen, sizes, limits, level, key) -> jax.Array:

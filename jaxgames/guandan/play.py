@@ -27,10 +27,11 @@ _SEAT = np.arange(SEATS, dtype=np.int8)[:, None]
 
 
 def legal(state: State) -> jax.Array:
-    """bool[768, B] for the seats to move."""
+    """bool[768, B] for the seats to move; all true once the game is over."""
     hand = pick(state.hands, state.current_player)
+    over, hand = settle(legality.flag(state.done), hand)
     rows = legality.at_stage(hand, state.level, state.table, state.stage, state.game.rules.book)
-    return legality.mask(rows)
+    return legality.mask([word | over for word in rows])
 
 
 def cards_of(state: State, action: jax.Array) -> jax.Array:
@@ -78,14 +79,14 @@ def _step(state: State, action, taken, allowed, key_data) -> State:
         )
     if rules.skip_forced:
         state = skip_forced(state)
-    terminated = state.terminated | forfeit
     penalty = jnp.where(deal.team(_SEAT) == team, jnp.float32(-1), jnp.float32(1))
-    return state.replace(
+    state = state.replace(
         rewards=jnp.where(forfeit, penalty, state.rewards),
-        terminated=terminated,
+        terminated=state.terminated | forfeit,
         illegal=state.illegal | forfeit,
-        legal_action_mask=legal(state) | terminated | state.truncated,
     )
+    state = _stored(state)
+    return state.replace(legal_action_mask=legal(state))
 
 
 def advance(state: State, action: jax.Array, taken: jax.Array) -> tuple[State, jax.Array]:
@@ -119,16 +120,26 @@ def advance(state: State, action: jax.Array, taken: jax.Array) -> tuple[State, j
         plays_seat=_push(state.plays_seat, me, acting),
         plays_cards=_push(state.plays_cards, taken, acting),
     )
-    state, over = pass_turn(state, acting, passing)
+    state, over = pass_turn(_stored(state), acting, passing)
+    state, over = _stored(state), settle(over)[0]
     return score.finish_round(state, over), over
+
+
+def _stored(state: State) -> State:
+    """The state with the leaves that change from stage to stage settled."""
+    names = ("current_player", "stage", "table", "table_seat", "terminated", "truncated")
+    names += ("order", "levels", "level", "owner", "fails", "rewards")
+    leaves = settle(*[getattr(state, name) for name in names])
+    return state.replace(**dict(zip(names, leaves, strict=True)))
 
 
 def move(hands, known, mine, taken, gives, gets):
     """Hands and known cards, uint16[4, 8, B] each, after one seat played the cards `taken`
     uint16[8, B], or seats exchanged the card types `gives` and `gets` int8[4, B]."""
-    given, got = deal.planes_of(gives), deal.planes_of(gets)
+    given, got = settle(deal.planes_of(gives), deal.planes_of(gets))
     gone_once = jnp.where(mine[:, None], taken[:4], jnp.uint16(0)) | given
     gone_twice = jnp.where(mine[:, None], taken[4:], jnp.uint16(0))
+    gone_once, gone_twice = settle(gone_once, gone_twice)
 
     def after(planes):
         once, twice = planes[:, :4], planes[:, 4:]
