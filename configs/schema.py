@@ -214,6 +214,27 @@ class WireConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """`jaxgames data`: logs of Guandan matches.
+
+    Attributes:
+      seats: make: who plays: one spec for all seats, two by team, or four; empty: the
+        strongest bot.
+      matches: make: how many.
+      out: make: folder for the logs, one file per match; check: for the clean ones, empty: none.
+    """
+
+    seats: tuple[str, ...] = ()
+    matches: int = 1
+    out: str = ""
+
+    def __post_init__(self):
+        fit = len(self.seats) in (0, 1, 2, 4)
+        require(fit, "seats", f"one, two or four agents, got {len(self.seats)}")
+        require(self.matches >= 1, "matches", f"at least 1, got {self.matches}")
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """All settings. `config_type(game)` narrows `game.options` to that game's rules.
 
@@ -239,6 +260,7 @@ class Config:
     play: PlayConfig = PlayConfig()
     benchmark: BenchmarkConfig = BenchmarkConfig()
     wire: WireConfig = WireConfig()
+    data: DataConfig = DataConfig()
 
     def __post_init__(self):
         for field, values in (("seed", (self.seed,)), ("seeds", self.seeds)):

@@ -122,9 +122,13 @@ COMMANDS: dict[str, Command] = {
     ),
     "data": Command(
         "experiments.commands.data:main",
-        "check logs of Guandan matches; the clean ones go to a folder",
-        ("jaxgames data check logs", "jaxgames data check logs data.out=clean --json"),
-        subjects=("check",),
+        "make logs of Guandan matches, or check those in a file or folder",
+        (
+            "jaxgames data make game=guandan game.preset=match data.matches=5 data.out=logs",
+            "jaxgames data check logs data.out=clean --json",
+        ),
+        ("game", "seed", "device", "data"),
+        subjects=("make", "check"),
     ),
     "configs": Command(
         "experiments.commands.configs:main",

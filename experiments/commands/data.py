@@ -1,19 +1,99 @@
-"""`jaxgames data check`: are logs of matches good to learn from?"""
+"""`jaxgames data make|check`: logs of Guandan matches, made by agents, and are they good?"""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import pathlib
+from importlib import metadata
 from typing import Any
 
-from configs import overrides
+from configs import ConfigError, make_game, overrides
 from experiments import errors
 from experiments.progress import Progress
 
 
 def main(call) -> int:
+    return make(call) if call.subject == "make" else _check(call)
+
+
+# ---- make ----
+
+
+def make(call) -> int:
+    """Plays matches between agents and writes their logs, one file each."""
+    from experiments.device import select
+
+    config = call.resolved.config
+    if config.game.name != "guandan":
+        raise ConfigError("game.name", f"only guandan has logs, got {config.game.name!r}")
+    if not config.data.out:
+        raise ConfigError("data.out", "say which folder takes the logs")
+    select(config.device)
+    with Progress(call.flags) as progress:
+        paths = play(config, progress)
+    summary = {"matches": len(paths), "out": config.data.out, "files": [p.name for p in paths]}
+    if call.flags.json:
+        print(json.dumps(summary, ensure_ascii=True))
+    else:
+        print(f"{len(paths)} matches in {_plain(config.data.out)}")
+    return errors.DONE
+
+
+def play(config: Any, progress: Progress | None = None) -> list[pathlib.Path]:
+    """Plays the matches that `config.data` asks for; the files. The same settings play the same
+    matches.
+
+    Raises:
+      ConfigError: an agent that does not exist, or a game that is no match.
+      RunError: a log of that name is there.
+    """
+    import jax
+
+    from experiments.commands.wire import player
+    from jaxgames.guandan.log import LogBuilder, write
+    from jaxgames.guandan.wire.table import Table
+
+    game, data = make_game(config), config.data
+    if game.rules.unit != "match":
+        raise ConfigError("game.options.unit", "logs are of whole matches; say match")
+    if game.rules.skip_forced:
+        raise ConfigError("game.options.skip_forced", "logs have forced passes, too; say false")
+    specs = data.seats or (list(game.bots)[-1],)
+    known = {spec: player("data.seats", spec, game) for spec in dict.fromkeys(specs)}
+    seats = [known[specs[seat % len(specs)]] for seat in range(game.num_players)]
+    folder = pathlib.Path(data.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{config.seed}-{number}.jsonl" for number in range(data.matches)]
+    for path in paths:
+        if path.exists():
+            raise errors.RunError(f"{path} is there already; choose another data.out or seed")
+    for number, path in enumerate(paths):
+        deals, choices = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), number))
+        log = functools.partial(
+            LogBuilder,
+            seats=[seat.name for seat in seats],
+            seed=config.seed,
+            versions={"jaxgames": metadata.version("jaxgames"), "guandan": game.version},
+            meta={"match": number},
+        )
+        table = Table(game, deals, log=log)
+        while not table.over:
+            key = jax.random.fold_in(choices, table.moves)
+            table.move(table.choice(seats[table.seat].choose, key))
+            if progress is not None:
+                share = (number + min(table.rounds / 30, 0.9)) / len(paths)
+                progress.update(share, f"match {number + 1} of {len(paths)}", done=number)
+        write(path, table.log.match)
+    return paths
+
+
+# ---- check ----
+
+
+def _check(call) -> int:
     if not call.configs:
         raise errors.UsageError("data check: say which file or folder of logs")
     options = _options(call.overrides)

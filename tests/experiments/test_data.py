@@ -88,9 +88,33 @@ def test_names_that_a_terminal_should_not_get(data, tmp_path, log):
     assert code == 1 and "\x1b" not in out
 
 
+MAKE = ("make", "game=guandan", "game.preset=match", "game.options.levels=A/K", "seed=4")
+
+
+@pytest.mark.slow
+def test_made_logs_are_clean_and_made_again_the_same(data, tmp_path):
+    """Two random players against two greedy ones, from the last levels on."""
+    for name in ("one", "two"):
+        words = ("data.seats=[greedy,random]", f"data.out={tmp_path / name}", "--quiet")
+        assert data(*MAKE, *words)[:2] == (0, f"1 matches in {tmp_path / name}\n")
+        assert data("check", tmp_path / name, "--quiet")[0] == 0
+    one, two = ((tmp_path / name / "4-0.jsonl").read_bytes() for name in ("one", "two"))
+    assert one == two
+    (match,) = read(tmp_path / "one")
+    assert match.header.seats == ("greedy", "random") * 2 and match.header.seed == 4
+    code, _, err = data(*MAKE, "data.seats=[greedy]", f"data.out={tmp_path / 'one'}", "--quiet")
+    assert code == 1 and "is there already" in err
+
+
 @pytest.mark.parametrize(
     "words, says",
     [
+        (["make", "game=sequence", "data.out=x"], "only guandan has logs"),
+        (["make", "game=guandan", "game.preset=match"], "say which folder"),
+        (["make", "game=guandan", "data.out=x"], "say match"),
+        ([*MAKE, "game.options.skip_forced=true", "data.out=x"], "say false"),
+        ([*MAKE, "data.out=x", "data.seats=[a,b,c]"], "one, two or four agents, got 3"),
+        ([*MAKE, "data.out=x", "data.seats=[nobody]"], "data.seats"),
         (["check"], "say which file or folder"),
         (["check", "nowhere"], "no such file or folder"),
         (["check", "EMPTY"], "no .jsonl file in"),
