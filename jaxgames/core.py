@@ -32,7 +32,7 @@ import dataclasses
 import difflib
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -279,11 +279,40 @@ class Game(abc.ABC):
         """`step` with chance read from `chance_to_text`'s text instead of a key.
 
         Raises ValueError for a text that chance can not have produced here. A game whose
-        `step` uses its key overrides this and `chance_to_text`.
+        `step` uses its key overrides this and `chance_to_text`. A game whose moves have
+        details (see `move_from_text`) takes `detail` as one more argument, None without.
         """
         if chance is not None:
             raise ValueError(f"{self.id} has no chance in its moves, got {chance!r}")
         return jit_step(self)(state, np.int32(action), jax.random.key(0))
+
+    # ---- for people at a table (game; on the host, optional) ----
+
+    def move_from_text(self, state: State, text: str) -> tuple[int, str | None]:
+        """(action, detail) of a move; raises ValueError.
+
+        A detail is what a person may decide beside the action, such as which of several equal
+        cards to play: "ACTION: DETAIL" is then the move's text. Without one (None) the move is
+        the action as `step` plays it. A detail given back has been checked in `state`. Chance
+        falls the same with and without it.
+        """
+        return self.action_from_text(state, text), None
+
+    def readings(self, state: State, text: str) -> list[str]:
+        """Legal moves that a person may mean by a text that is no move, such as cards alone.
+
+        Raises ValueError where the text says what can not be played, and why.
+        """
+        return []
+
+    def action_notes(self, state: State, actions: Sequence[int]) -> list[str]:
+        """What legal actions do here, where their texts do not say it; "" where they do."""
+        return [""] * len(actions)
+
+    def announce(self, before: State, action: int, after: State) -> list[str]:
+        """Lines that everybody at the table may hear of a step: the move as others see it,
+        then what else came of it."""
+        return [self.action_to_text(before, action)]
 
     @abc.abstractmethod
     def draw(self, state: State, viewer: int | None = None) -> str:

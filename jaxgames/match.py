@@ -71,6 +71,7 @@ class Match:
             state = _jit_init(game)(jax.random.fold_in(self._root, 0))
         self._states = [state]
         self._actions: list[int] = []
+        self._details: list[str | None] = []
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -112,9 +113,13 @@ class Match:
         Raises:
           IllegalAction: the action is not legal here; the match is unchanged.
         """
-        action = self._admit(action)
+        action, detail = self._admit(action)
         key = jax.random.fold_in(self._root, self.ply + 1)
-        return self._push(action, jit_step(self.game)(self.state, np.int32(action), key))
+        after = jit_step(self.game)(self.state, np.int32(action), key)
+        if detail is not None:
+            chance = self.game.chance_to_text(self.state, action, after)
+            after = self.game.step_with_chance(self.state, action, chance, detail)
+        return self._push(action, detail, after)
 
     def play_with_chance(self, action: int | str, chance: str | None) -> State:
         """`play` with chance given as text (`Game.chance_to_text`); for replays.
@@ -123,20 +128,28 @@ class Match:
           IllegalAction: as `play`.
           ValueError: chance can not have produced that text here.
         """
-        action = self._admit(action)
-        return self._push(action, self.game.step_with_chance(self.state, action, chance))
+        action, detail = self._admit(action)
+        more = () if detail is None else (detail,)
+        after = self.game.step_with_chance(self.state, action, chance, *more)
+        return self._push(action, detail, after)
 
     def chance(self, ply: int) -> str | None:
         """What chance decided at `ply`, as text; None if nothing."""
         before, after = self._states[ply], self._states[ply + 1]
         return self.game.chance_to_text(before, self._actions[ply], after)
 
+    def move_text(self, ply: int) -> str:
+        """The move at `ply` as `play` takes it: its action's text, and its detail if it had one."""
+        text = self.game.action_to_text(self._states[ply], self._actions[ply])
+        detail = self._details[ply]
+        return text if detail is None else f"{text}: {detail}"
+
     def undo(self, n: int = 1) -> None:
         """Takes back the last `n` plies; ValueError when there are fewer."""
         if not 0 <= n <= self.ply:
             raise ValueError(f"undo: {n} plies of {self.ply}")
         keep = self.ply - n
-        del self._actions[keep:], self._states[keep + 1 :]
+        del self._actions[keep:], self._details[keep:], self._states[keep + 1 :]
 
     def undo_to(self, seat: int) -> None:
         """Back to the last decision that `seat` made; ValueError when it made none."""
@@ -153,20 +166,21 @@ class Match:
         state = self.state
         return Result(tuple(rewards.tolist()), bool(state.terminated), bool(state.truncated))
 
-    def _push(self, action: int, state: State) -> State:
+    def _push(self, action: int, detail: str | None, state: State) -> State:
         self._states.append(state)
         self._actions.append(action)
+        self._details.append(detail)
         return state
 
-    def _admit(self, action: int | str) -> int:
-        """The id of a legal action; raises IllegalAction."""
-        state, game = self.state, self.game
+    def _admit(self, action: int | str) -> tuple[int, str | None]:
+        """(id, detail) of a legal action; raises IllegalAction."""
+        state, game, detail = self.state, self.game, None
         if isinstance(action, str):
             text = action
             if self.done:
                 raise IllegalAction(self.seat, text, "the game is over")
             try:
-                action = game.action_from_text(state, text)
+                action, detail = game.move_from_text(state, text)
             except ValueError as error:
                 raise IllegalAction(self.seat, text, str(error)) from None
         else:
@@ -178,7 +192,7 @@ class Match:
         if not 0 <= action < game.num_actions or not bool(state.legal_action_mask[action]):
             rule = game.explain_illegal(state, action) or "the rules forbid it here"
             raise IllegalAction(self.seat, text, rule)
-        return action
+        return action, detail
 
 
 @functools.lru_cache(maxsize=64)

@@ -61,7 +61,7 @@ class Seat:
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """One ply: the seat, its action's text, what chance decided, a free-form analysis."""
+    """One ply: the seat, its move's text, what chance decided, a free-form analysis."""
 
     seat: int
     move: str
@@ -112,11 +112,11 @@ def from_match(
     moves = tuple(
         Move(
             seat=int(state.current_player),
-            move=game.action_to_text(state, action),
+            move=match.move_text(ply),
             chance=match.chance(ply),
             analysis=(analysis or {}).get(ply),
         )
-        for ply, (state, action) in enumerate(zip(match.states, match.actions, strict=False))
+        for ply, state in enumerate(match.states[:-1])
     )
     return Record(
         game=game.id,

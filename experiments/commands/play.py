@@ -35,6 +35,7 @@ CANDIDATES = 5
 HELP = """\
 Type a move in the game's notation or by its number, or one of:
   moves       the legal moves with their numbers     (m)
+  moves WORD  those that begin with that word
   board       the position again                     (b)
   hint        what an agent would play, and why      (h)
   undo        back to your own last decision         (u)
@@ -48,6 +49,8 @@ _COMMANDS = {
     "undo": "undo", "u": "undo", "save": "save", "load": "load", "resign": "resign",
     "quit": "quit", "q": "quit", "exit": "quit", "help": "help", "?": "help",
 }  # fmt: skip
+#: Commands that take more words; others with more words are a move of the game, if anything.
+_WITH_WORDS = {"moves", "save", "load"}
 
 
 def main(call) -> int:
@@ -137,9 +140,24 @@ class Table:
     def _agent_moves(self) -> None:
         seat = self.match.seat
         action, _ = self._think(self.seats[seat])
-        text = self.game.action_to_text(self.match.state, action)
         self.match.play(action)
-        print(f"seat {seat} ({self.names[seat]}) plays {text}")
+        move, *news = self._announced()
+        print(f"seat {seat} ({self.names[seat]}) plays {move}")
+        self._tell(news)
+
+    def _announced(self) -> list[str]:
+        """What everybody hears of the last move."""
+        before, after = self.match.states[-2:]
+        return self.game.announce(before, self.match.actions[-1], after)
+
+    def _tell(self, news: Sequence[str]) -> None:
+        for line in news:
+            print(f"  {line}")
+
+    def _play(self, move: int | str) -> None:
+        """A person's move, and what came of it; raises IllegalAction."""
+        self.match.play(move)
+        self._tell(self._announced()[1:])
 
     def _ask(self, seat: int | None) -> None:
         """Takes lines from a person until the position changed; `seat` None: game over."""
@@ -182,10 +200,13 @@ class Table:
         texts = {text.upper(): action for action, text in self.match.legal()}
         if not line:
             return
+        command = _COMMANDS.get(word.lower())
+        if rest and command not in _WITH_WORDS:
+            command = None
         if seat is not None and line.upper() in texts:
-            self.match.play(texts[line.upper()])
-        elif word.lower() in _COMMANDS:
-            getattr(self, f"_do_{_COMMANDS[word.lower()]}")(rest.strip(), seat)
+            self._play(texts[line.upper()])
+        elif command:
+            getattr(self, f"_do_{command}")(rest.strip(), seat)
         elif seat is None:
             print(f"the game is over{nearest(word, _COMMANDS)}")
         elif line.isdecimal():
@@ -193,15 +214,39 @@ class Table:
             if not 1 <= int(line) <= len(legal):
                 print(f"there is no move {line}; they are numbered 1 to {len(legal)}")
             else:
-                self.match.play(legal[int(line) - 1][0])
+                self._play(legal[int(line) - 1][0])
         else:
+            self._obey_move(line)
+
+    def _obey_move(self, line: str) -> None:
+        """A move in its notation, or whatever else the game can read as one."""
+        try:
             try:
-                self.match.play(line)
-            except IllegalAction as error:
-                print(f"not played: {error.rule}")
+                self._play(line)
+            except IllegalAction:
+                found = self.game.readings(self.match.state, line)
+                if not found:
+                    raise
+                move = found[0] if len(found) == 1 else self._which(found)
+                if move is not None:
+                    self._play(move)
+        except IllegalAction as error:
+            print(f"not played: {error.rule}")
+        except ValueError as error:
+            print(f"not played: {error}")
+
+    def _which(self, found: Sequence[str]) -> str | None:
+        """Asks which of several moves is meant; None for none of them."""
+        for number, text in enumerate(found, 1):
+            print(f"  {number}) {text}")
+        answer = self._read("which of these? ")
+        if answer.isdecimal() and 1 <= int(answer) <= len(found):
+            return found[int(answer) - 1]
+        print("nothing played")
+        return None
 
     def _do_moves(self, rest: str, seat: int | None) -> None:
-        self.list_moves()
+        self.list_moves(rest)
 
     def _do_board(self, rest: str, seat: int | None) -> None:
         self.show(seat if seat is not None else self._viewer())
@@ -292,12 +337,20 @@ class Table:
         else:
             print(self.game.draw_text(self.match.state, seat))
 
-    def list_moves(self) -> None:
-        """Legal moves with their numbers, grouped by the first word of their notation."""
+    def list_moves(self, only: str = "") -> None:
+        """Legal moves with their numbers, grouped by the first word of their notation; `only`
+        those of one group."""
         width = max(shutil.get_terminal_size().columns - 1, 40)
         groups: dict[str, list[str]] = {}
-        for number, (_, text) in enumerate(self.match.legal(), 1):
-            groups.setdefault(_kind(text), []).append(f"{number}) {text}")
+        legal = self.match.legal()
+        notes = self.game.action_notes(self.match.state, [action for action, _ in legal])
+        for number, ((_, text), note) in enumerate(zip(legal, notes, strict=True), 1):
+            line = f"{number}) {text}" + (f" [{note}]" if note else "")
+            groups.setdefault(_kind(text), []).append(line)
+        if only:
+            groups = {k: moves for k, moves in groups.items() if k.lower() == only.lower()}
+            if not groups:
+                print(f"no legal move begins with {only!r}")
         for moves in groups.values():
             cell = max(map(len, moves)) + 2
             per_line = max(width // cell, 1)

@@ -122,10 +122,32 @@ class Guandan(core.Game):
 
         return text.chance_to_text(before, action, after)
 
-    def step_with_chance(self, state, action, chance):
+    def step_with_chance(self, state, action, chance, detail=None):
+        """As in `core.Game`; `detail` names the exact cards of the action."""
         from jaxgames.guandan import text
 
-        return text.step_with_chance(state, action, chance)
+        return text.step_with_chance(state, action, chance, detail)
+
+    def move_from_text(self, state, text):
+        """(action, cards or None) of a move such as "pair 9+*: S9 H2"."""
+        from jaxgames.guandan import human
+
+        return human.move_from_text(state, text)
+
+    def readings(self, state, text):
+        from jaxgames.guandan import human
+
+        return human.readings(state, text)
+
+    def action_notes(self, state, actions):
+        from jaxgames.guandan import human
+
+        return human.action_notes(state, actions)
+
+    def announce(self, before, action, after):
+        from jaxgames.guandan import human
+
+        return human.announce(before, action, after)
 
     def draw(self, state, viewer=None):
         from jaxgames.guandan import draw

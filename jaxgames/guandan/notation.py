@@ -93,12 +93,6 @@ def action_from_text(text: str) -> int:
     return actions.NUMBER[line]
 
 
-def split_move(text: str) -> tuple[str, str | None]:
-    """(text of the action, its cards after a colon or None)."""
-    name, colon, detail = str(text).partition(":")
-    return (name.strip(), detail.strip()) if colon else (name, None)
-
-
 def detail_cards(state, action: int, detail: str) -> np.ndarray:
     """int8[54], the cards that a move names; ValueError says what is wrong with them."""
     counts = cards_from_text(detail)

@@ -19,9 +19,9 @@
     status: playing          or finished, truncated, illegal
     rewards: 0 0 0 0
 
-The mask is worked out when read. What follows from other lines (known cards, table, level)
-is worked out too, and a line that contradicts it is refused; standing.py and round_check.py see that
-the rest can have come about.
+The mask is worked out when read, and so is what follows from other lines (known cards, table,
+level): a line that contradicts it is refused. standing.py and round_check.py see that the rest
+can have come about.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames.core import FieldError, PositionError
-from jaxgames.guandan import actions, cards, rules, standing
+from jaxgames.guandan import actions, rules, standing
 from jaxgames.guandan.cards import NAMES, RANKS, TYPES
 from jaxgames.guandan.notation import (
     action_from_text,
@@ -45,7 +45,6 @@ from jaxgames.guandan.notation import (
     explain_illegal,
     legal_fn,
     planes_of,
-    split_move,
     step_with_chance,
 )
 from jaxgames.guandan.round_check import check_round
@@ -56,7 +55,6 @@ __all__ = [
     "chance_to_text",
     "explain_illegal",
     "from_text",
-    "split_move",
     "step_with_chance",
     "to_text",
 ]
