@@ -13,7 +13,7 @@ import pytest
 from experiments.cli import main
 from jaxgames.guandan.log import check, read
 
-SHORT = ("game.options.levels=K/K", "game.options.max_rounds=3")
+SHORT = ("game.options.levels=K/K", "game.options.max_rounds=2")
 
 
 def free_port():

@@ -38,9 +38,12 @@ T = TypeVar("T")
 MakeLog = Callable[..., LogBuilder]
 
 _LOG = logging.getLogger(__name__)
+_SOCKETS = logging.getLogger(f"{__name__}.sockets")  #: strangers' bad handshakes
+_SOCKETS.addHandler(logging.NullHandler())
+_SOCKETS.propagate = False
 QUEUE = 1000  #: messages that wait for a client that does not read
-IGNORED = 500  #: answers ignored until a client is sent away
-SAID = 20  #: of them, those that get a line each
+IGNORED = 500  #: bad answers without a good one between them, until a client is sent away
+SAID = 20  #: bad answers of a client that get a line each
 FLUSH_S = 5.0  #: for the last messages to go out
 FULL, LEAVE = 1013, 1008  #: close codes: try again later, you broke the rules
 
@@ -113,7 +116,7 @@ class Peer:
         self._last = 0  # highest index that may be sent
         self._owed = 0  # requests that were never answered: their answers may still come
         self._heard = False
-        self._ignored = 0
+        self._ignored = self._said = 0
         self.gone = False
 
     def send(self, text: str) -> None:
@@ -193,10 +196,12 @@ class Peer:
                 raise protocol.WireError("reply", "nothing was asked")
             self._heard = True
             self._asked.set_result(protocol.parse_reply(data, self._last))
+            self._ignored = 0
         except protocol.WireError as error:
             self._ignored += 1
-            if self._ignored <= SAID:
-                more = "; further ones are not shown" if self._ignored == SAID else ""
+            self._said += 1
+            if self._said <= SAID:
+                more = "; further ones are not shown" if self._said == SAID else ""
                 self._say(f"answer ignored: {error}{more}")
 
 
@@ -268,6 +273,7 @@ class Server:
                 ping_interval=None,  # clients that think in their reader can not answer
                 close_timeout=2,
                 server_header=None,
+                logger=_SOCKETS,
             ) as listener:
                 self.port = listener.sockets[0].getsockname()[1]
                 self._say(f"listening on ws://{self.settings.host}:{self.port}/game/NAME")
@@ -309,6 +315,8 @@ class Server:
         writer = asyncio.create_task(peer.write())
         try:
             await peer.read()
+        except Exception as error:  # of this connection alone
+            self._say(f"seat {seat} ({name}): {type(error).__name__}: {error}")
         finally:
             writer.cancel()
             self._left(seat, peer)

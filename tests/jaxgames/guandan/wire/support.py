@@ -14,7 +14,7 @@ from jaxgames.guandan.wire.table import Table, bot
 
 
 @functools.cache
-def short_game(profile="v1006", rounds=3):
+def short_game(profile="v1006", rounds=2):
     """Matches that begin at the king and are cut off after some rounds."""
     return jaxgames.make("guandan", "v1006", profile=profile, levels="K/K", max_rounds=rounds)
 
