@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import core
-from jaxgames.guandan import actions, cards
+from jaxgames.guandan import actions, cards, strong
 from jaxgames.guandan.actions import Kind
 
 _BOMB = np.isin(actions.KIND, (Kind.BOMB, Kind.STRAIGHT_FLUSH, Kind.JOKER_BOMB))
@@ -38,4 +38,4 @@ def greedy(state, key):
     return core.choose_uniform(cost == jnp.min(cost), jax.random.uniform(key))
 
 
-BOTS = {"random": core.random_bot, "greedy": greedy}
+BOTS = {"random": core.random_bot, "greedy": greedy, "strong": strong.strong}
