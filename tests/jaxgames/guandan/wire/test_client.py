@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import functools
 import json
 
 import jax
@@ -83,26 +84,20 @@ def requests(change=same, seed=0):
             yield mine, request, reply
 
 
+@functools.cache
+def plain_replies():
+    return [reply for _, _, reply in requests(same, seed=1)]
+
+
 @pytest.mark.parametrize("change", [same, strings, odd])
-def test_every_request_is_answered_by_the_agent(change):
-    count = 0
-    for mine, request, reply in requests(change, seed=2):
+def test_every_dialect_leads_to_the_same_choices(change):
+    """Every request is answered by the agent itself, whatever the spelling and card order."""
+    replies = []
+    for mine, request, reply in requests(change, seed=1):
         assert protocol.parse_reply(reply, request["indexRange"]) >= 0
         assert (mine.fallbacks, mine.ignored) == (0, 0)
-        count += 1
-    assert count > 200
-
-
-def test_both_dialects_lead_to_the_same_choices():
-    answers = [[reply for _, _, reply in requests(change, seed=1)] for change in (same, strings)]
-    assert answers[0] == answers[1]
-
-
-def test_cards_in_another_order_lead_to_the_same_choices():
-    for (_, request, reply), (_, _, other) in zip(
-        requests(same, seed=1), requests(odd, seed=1), strict=True
-    ):
-        assert reply == other, request
+        replies.append(reply)
+    assert replies == plain_replies() and len(replies) > 150
 
 
 def test_the_agent_plays_what_it_chose():

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import numpy as np
+import pytest
 
 from jaxgames.guandan.exact import action_of
 from jaxgames.guandan.rules import PLAY, RETURN, TRIBUTE
@@ -52,11 +53,21 @@ def check(tracked, true, seat):
 
 def test_matches_are_tracked_to_the_card():
     stages = set()
-    for seed in range(4):
+    for seed in (2, 3):
         for tracked, true, seat in knowledge(short_game(), seed):
             check(tracked, true, seat)
             stages.add(int(true.stage))
     assert stages == {TRIBUTE, RETURN, PLAY}
+
+
+@pytest.mark.slow
+def test_national_matches_are_tracked_with_their_failures():
+    failed = 0
+    for seed in range(6):
+        for tracked, true, seat in knowledge(short_game("national", 12), seed):
+            check(tracked, true, seat)
+            failed = max(failed, *true.fails)
+    assert failed > 0
 
 
 def test_the_agent_sees_what_it_would_see_at_our_table():
