@@ -4,8 +4,9 @@
 says whether given cards are such a choice. Arrays end in the batch axis B, as in legality.py.
 
 What `resolve` prefers to spend, rank by rank: a card held twice, then one in no straight flush
-that the hand could make with its wilds, then one in no natural straight flush, then the rest.
-A wild that may lie in several places spares a card of a bomb first.
+that the hand could make with its wilds, then one in no natural straight flush, then one that
+not all natural straight flushes of its suit share, then the rest. A wild that may lie in several
+places saves a straight flush or a bomb if it can.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxgames.batch import settle
 from jaxgames.guandan import actions, legality
@@ -25,6 +27,7 @@ from jaxgames.guandan.rules import Profile
 
 U16 = jnp.uint16
 _EIGHT = 8
+_LAYERS = 5
 
 
 class Pattern(NamedTuple):
@@ -83,8 +86,8 @@ def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile)
     of = Parts(*settle(*legality.parts(action)))
     wanted = pattern(of, level)
     held = legality.hold(hand, level)
-    free = legality.without_wilds(hand, held.level)
-    free = settle(*[plane & wanted.suits[i % 4] for i, plane in enumerate(free)])
+    natural = legality.without_wilds(hand, held.level)
+    free = settle(*[plane & wanted.suits[i % 4] for i, plane in enumerate(natural)])
     layers = _layers(free, held)
     counts = tally(free, _EIGHT)
 
@@ -96,12 +99,10 @@ def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile)
     pair_of_wilds = jnp.where(of.key == of.extra, 2, 0)
     wilds = jnp.where(full, missing + pair_of_wilds, wanted.wilds)
     spare = jnp.where(full, 0, wanted.wilds - missing)
-    wilds, spare, *spared = settle(wilds, spare, *_may_be_spared(of, held, layers))
-    for number in range(2):
-        less = _first([need[1] & ranks for ranks in spared]) & flag(spare > number)
-        need = settle(*_without(need, less))
-
+    wilds, spare = settle(wilds, spare)
     taken, left = _take(need, layers)
+    taken = _spare(taken, natural, spare, _may_be_spared(of, held, book))
+    taken = settle(*_planes(taken))
     taken = _without_one_suit(taken, left, of, held, book)
     once, twice = taken[:4], taken[4:]
     rows = [a | b for a, b in zip(once, twice, strict=True)]
@@ -113,6 +114,11 @@ def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile)
 
 def _either(words) -> jax.Array:
     return functools.reduce(jnp.bitwise_or, words)
+
+
+def _planes(layers: list[list[jax.Array]]) -> list[jax.Array]:
+    """Layers of cards as eight planes; the first layer holds the second copies."""
+    return [_either([layer[suit] for layer in layers[1:]]) for suit in range(4)] + layers[0]
 
 
 def _total(words: list[jax.Array]) -> jax.Array:
@@ -134,10 +140,9 @@ def _without(need: list[jax.Array], ranks: jax.Array) -> list[jax.Array]:
     return [need[0]] + [(w & ~ranks) | (l & ranks) for w, l in zip(need[1:], less, strict=True)]
 
 
-def _may_be_spared(of: Parts, held, layers) -> list[jax.Array]:
-    """Ranks whose card a left over wild replaces, best first: those of a bomb, or with all their
-    cards in natural straight flushes; then of a pair; then any. Never a rank for which the
-    faces would then say something else (`legality.printed_windows`)."""
+def _may_be_spared(of: Parts, held, book: Profile) -> jax.Array:
+    """Ranks for which a wild may lie: not those for which the faces would then say something
+    else (`legality.printed_windows`)."""
     own, other = legality.printed_windows(held.level)
     window, hearts = bit(of.key), wheel(held.suits[HEARTS])
     rest = _either([wheel(held.suits[s]) for s in range(4) if s != HEARTS])
@@ -148,26 +153,64 @@ def _may_be_spared(of: Parts, held, layers) -> list[jax.Array]:
         plain = (own[p] | other[p]) & all_but(hearts & ~rest, p) & window
         wrong = (straight & (plain != 0)) | (flush & ((other[p] & window) != 0))
         lies |= (window << p) & flag(wrong)
-    allowed = ~ranks_of_window(lies)
-    cheap = _either([plane for layer in layers[:3] for plane in layer])
-    dear = held.at_least[4] | ~cheap
-    return [dear & allowed, held.at_least[2] & allowed, allowed]
+    if book.wild_restriction:  # one card that is no heart stays
+        mixed = rest & (window * np.uint16(0b11111))
+        lies = (mixed & (~mixed + 1)) & flag(of.kind == Kind.STRAIGHT)
+    return settle(~ranks_of_window(lies))[0]
+
+
+def _spare(taken, natural, spare: jax.Array, allowed: jax.Array):
+    """The cards taken, [layer][suit], with up to two of them replaced by wilds that are left
+    over: those that save a bomb or a straight flush first, then the dearest."""
+    bombs = tally(natural, 4)[4]
+    for number in range(2):
+        more = spare - number
+        after = [a & ~t for a, t in zip(natural, _planes(taken), strict=True)]
+        left = tally(after, 4)
+        bomb = bombs & ~left[4] & (left[3] | (left[2] & flag(more >= 2)))
+        by_layer = [_either(layer) for layer in reversed(taken)]
+        flush = _either([word & flag(jax.lax.population_count(word) <= more) for word in taken[-1]])
+        may = allowed & flag(more > 0)
+        bomb &= _either(by_layer)
+        rank = _first([word & may for word in (bomb, flush, *by_layer)])
+        (rank,) = settle(rank)
+        flat = [word for layer in reversed(taken) for word in layer]
+        gone = _one_of(rank, flat)  # the dearest card of the rank
+        kept = settle(*[word & ~g for word, g in zip(flat, gone, strict=True)])
+        taken = _by_layer(kept)[::-1]
+    return taken
+
+
+def _one_of(ranks: jax.Array, words: list[jax.Array]) -> list[jax.Array]:
+    """Of each of `ranks` the card in the first of `words` that has one."""
+    found = []
+    for word in words:
+        found.append(word & ranks)
+        ranks = ranks & ~word
+    return found
 
 
 def _layers(free: list[jax.Array], held) -> list[list[jax.Array]]:
-    """Four layers of four suits that together are the cards of `free`, the dearest last."""
-    layers = [[], [], [], []]
+    """Five layers of four suits that together are the cards of `free`, the dearest last."""
+    layers = [[] for _ in range(_LAYERS)]
     for suit in range(4):
         places, once = wheel(held.suits[suit]), free[suit]
         fits = legality.fit([jnp.full_like(places, 0xFFFF), places], Kind.STRAIGHT_FLUSH)
-        natural = _members(fits[0])
         near = _members(fits[0] | (fits[1] & held.wild[1]) | (fits[2] & held.wild[2]))
+        natural = _members(fits[0])
+        # all windows share the cards that are in the first and in the last of them
+        first, last = fits[0] & (~fits[0] + 1), legality.highest(fits[0])
+        shared = natural & _members(first) & _members(last)
         layers[0].append(free[suit + 4])
         layers[1].append(once & ~near)
         layers[2].append(once & near & ~natural)
-        layers[3].append(once & natural)
-    flat = settle(*[plane for layer in layers for plane in layer])
-    return [flat[i : i + 4] for i in range(0, 16, 4)]
+        layers[3].append(once & natural & ~shared)
+        layers[4].append(once & shared)
+    return _by_layer(settle(*[plane for layer in layers for plane in layer]))
+
+
+def _by_layer(planes: list[jax.Array]) -> list[list[jax.Array]]:
+    return [planes[i : i + 4] for i in range(0, 4 * _LAYERS, 4)]
 
 
 def _members(windows: jax.Array) -> jax.Array:
@@ -177,15 +220,14 @@ def _members(windows: jax.Array) -> jax.Array:
 
 def _take(
     need: list[jax.Array], layers: list[list[jax.Array]]
-) -> tuple[list[jax.Array], list[list[jax.Array]]]:
-    """(taken, left): cards taken, the first layer as planes 4..7 and the others as planes 0..3,
-    and the layers without them.
+) -> tuple[list[list[jax.Array]], list[list[jax.Array]]]:
+    """(taken, left): the cards taken of each layer and suit, and the layers without them.
 
     What is still needed of each rank is a binary number, one digit a word.
     """
     digits = settle(*[_digit(need, d) for d in range(4)])
-    taken, left = [jnp.zeros_like(digits[0])] * 8, []
-    for number, layer in enumerate(layers):
+    taken, left = [], []
+    for layer in layers:
         here = []
         for cards in layer:
             got = cards & _either(digits)
@@ -193,11 +235,8 @@ def _take(
             for d in range(4):
                 digits[d], got = digits[d] ^ got, got & ~digits[d]  # subtract one, borrow
         *digits, s, h, c, d = settle(*digits, *here)
-        here = [s, h, c, d]
-        first = 4 if number == 0 else 0
-        for suit in range(4):
-            taken[first + suit] |= here[suit]
-        left.append([cards & ~got for cards, got in zip(layer, here, strict=True)])
+        taken.append([s, h, c, d])
+        left.append([cards & ~got for cards, got in zip(layer, taken[-1], strict=True)])
     return taken, left
 
 
@@ -223,10 +262,9 @@ def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> list[jax.A
     others = [[plane & ~out[suit] for suit, plane in enumerate(layer)] for layer in left]
     places = _either(once)
     swap = _first([_either(layer) & places for layer in others]) & _either(out)
-    nothing = jnp.zeros_like(swap)
-    swap = settle(swap)[0]
-    more, _ = _take([~nothing, swap, *[nothing] * 7], others)
-    return [(had & ~swap) | got for had, got in zip(taken, more, strict=True)]
+    (swap,) = settle(swap)
+    more = _by_layer(_one_of(swap, [word for layer in others for word in layer]))
+    return settle(*[(had & ~swap) | got for had, got in zip(taken, _planes(more), strict=True)])
 
 
 def _is_one_suit(once: list[jax.Array], suit: int) -> jax.Array:
