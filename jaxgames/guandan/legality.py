@@ -355,7 +355,7 @@ def tribute_word(hand: jax.Array, level: jax.Array) -> jax.Array:
     held = hold(hand, level)
     ranks = held.at_least[1] | held.jokers
     top = ranks & U16(1 << 14)
-    for word in (ranks & U16(1 << 13), ranks & held.level, _highest(ranks & ~held.level)):
+    for word in (ranks & U16(1 << 13), ranks & held.level, highest(ranks & ~held.level)):
         top = jnp.where(top == 0, word, top)
     return top
 
@@ -369,7 +369,7 @@ def return_word(hand: jax.Array, level: jax.Array) -> jax.Array:
     return jnp.where(normal != 0, normal, lowest)
 
 
-def _highest(word: jax.Array) -> jax.Array:
+def highest(word: jax.Array) -> jax.Array:
     """The highest bit set."""
     for shift in (1, 2, 4, 8):
         word = word | (word >> shift)
