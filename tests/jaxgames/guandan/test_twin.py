@@ -46,11 +46,11 @@ def test_rounds():
 
 OPTIONS = [
     dict(profile="national", skip_forced=True, unit="round"),
-    dict(profile="v1006", skip_forced=True, unit="match", levels="A/K"),
-    dict(profile="ogd", skip_forced=True, unit="match", levels="A/K"),
+    dict(profile="v1006", skip_forced=True, unit="match", levels="A/K", max_rounds=10),
+    dict(profile="ogd", skip_forced=True, unit="match", levels="A/K", max_rounds=10),
     dict(profile="national", unit="round", tribute=False),
-    dict(profile="national", unit="match", levels="K/A", a_fail_limit=1),
-    dict(profile="national", unit="match", levels="A/A", a_fail_limit=0),
+    dict(profile="national", unit="match", levels="K/A", a_fail_limit=1, max_rounds=10),
+    dict(profile="national", unit="match", levels="A/A", a_fail_limit=0, max_rounds=10),
     dict(profile="national", unit="match", max_rounds=2),
 ]
 
@@ -58,11 +58,11 @@ OPTIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_other_options(options):
-    compare(3, batch=64, **options)
+    compare(3, batch=32, **options)
 
 
 ROUNDS = 384
-MATCHES = {"2/2": 16, "Q/K": 64, "A/A": 64}
+MATCHES = {"2/2": 16, "Q/K": 32, "A/A": 32}  # by levels; random play needs many rounds to pass A
 
 
 @pytest.mark.slow
@@ -80,6 +80,7 @@ def test_many_rounds(profile, mode):
 def test_many_matches(profile, levels):
     for seed, move in enumerate(MODES.values(), start=20):
         options = dict(profile=profile, unit="match", levels=levels)
+        options |= {} if levels == "2/2" else {"max_rounds": 15}
         prepare = late_in_a_match if move is by_actions else None
         games = compare(seed, move, batch=MATCHES[levels] // 2, prepare=prepare, **options)
         print(profile, levels, sum(game.twin.rounds for game in games), "rounds")
