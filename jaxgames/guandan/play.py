@@ -36,7 +36,7 @@ def legal(state: State) -> jax.Array:
 
 def cards_of(state: State, action: jax.Array) -> jax.Array:
     """uint16[8, B], the cards that legal actions int[B] take from the hands of the movers."""
-    hand = pick(state.hands, state.current_player)
+    (hand,) = settle(pick(state.hands, state.current_player))
     return resolve.resolve(hand, state.level, action, state.game.rules.book)
 
 

@@ -263,7 +263,7 @@ def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> list[jax.A
     places = _either(once)
     swap = _first([_either(layer) & places for layer in others]) & _either(out)
     (swap,) = settle(swap)
-    more = _by_layer(_one_of(swap, [word for layer in others for word in layer]))
+    more = _by_layer(settle(*_one_of(swap, [word for layer in others for word in layer])))
     return settle(*[(had & ~swap) | got for had, got in zip(taken, _planes(more), strict=True)])
 
 
