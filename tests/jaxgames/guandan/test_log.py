@@ -4,10 +4,12 @@ import copy
 import dataclasses
 import functools
 import json
+import pathlib
 
 import numpy as np
 import pytest
 
+import jaxgames.guandan.log
 from jaxgames.core import FieldError
 from jaxgames.guandan import cards
 from jaxgames.guandan.exact import legal_plays
@@ -288,3 +290,12 @@ def test_meta_that_json_can_not_hold(tmp_path):
     with pytest.raises(Breach, match="meta"):
         write(tmp_path / "m", dataclasses.replace(good(3).match, header=header))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_corpus_is_clean():
+    folder = pathlib.Path(jaxgames.guandan.log.__file__).parents[1] / "corpus"
+    rows = list(check_all(read(folder)))
+    assert sorted(clean.header.profile for _, clean, _ in rows) == ["national", "ogd", "v1006"]
+    assert all(not faults for _, _, faults in rows)
+    assert all(set(clean.header.seats) == {"strong"} for _, clean, _ in rows)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
