@@ -28,6 +28,7 @@ from jaxgames.guandan.legality import U16
 UNIT = 256  #: values are int16 in units of 1/256
 NEVER = -30_000
 RANKS = 15
+WIDTH, SLOTS = 3, 3  #: plans kept of each length; sequences that a plan may set aside
 _SB_BIT, _HR_BIT = 13, 14
 
 # ---- cards that actions need, by rank ----
@@ -275,68 +276,73 @@ def _best(value: jax.Array, count: int) -> list[jax.Array]:
     return found
 
 
-def _extend(plans: Plans, options: _Options, rates, level_bit, slot: int, count: int) -> Plans:
-    """The best `count` plans with one sequence more than `plans`, set in `slot`."""
+def _extend(plans: Plans, slot: jax.Array, options: _Options, rates, level_bit) -> Plans:
+    """The best plans, as many as there are, with one sequence more than `plans`, set in `slot`."""
     base = Pile(tuple(d[:, None] for d in plans.left.digits), plans.left.wilds[:, None])
     left, lacks = take(base, tuple(n[None] for n in options.need))
     spends = jnp.where(options.spends >= 0, options.spends, lacks)
-    left = Pile(left.digits, base.wilds - spends)
-    fits = (lacks <= spends) & (left.wilds >= 0)
-    *digits, wilds = settle(*left.digits, left.wilds)
-    spends = settle(jnp.broadcast_to(spends, wilds.shape))[0]
+    wilds = base.wilds - spends
+    *digits, wilds, spends, lacks = settle(*left.digits, wilds, spends, lacks)
     left = Pile(tuple(digits), wilds)
-    rest = worth(left, rates, level_bit)
+    fits = (lacks <= spends) & (wilds >= 0)
+    rest = Worth(*settle(*worth(left, rates, level_bit)))
     value = rest.value + plans.aside.value[:, None] + options.value
     value = jnp.where(fits, value, NEVER)
     flat = lambda x: x.reshape(-1, x.shape[-1])  # noqa: E731
-    found = jnp.stack(_best(flat(value), count))
-    n = options.action.shape[0]
-    base_of, option = found // n, found % n
-    pick = lambda x: jnp.take_along_axis(flat(x), found, axis=0)  # noqa: E731
-    of_base = lambda x: jnp.take_along_axis(x, base_of, axis=0)  # noqa: E731
+    found = jnp.stack(_best(flat(value), WIDTH))
+    plan, option = found // options.action.shape[0], found % options.action.shape[0]
+    of_both = lambda x: jnp.take_along_axis(flat(x), found, axis=0)  # noqa: E731
+    of_plan = lambda x: jnp.take_along_axis(x, plan, axis=0)  # noqa: E731
     of_option = lambda x: jnp.take_along_axis(x, option, axis=0)  # noqa: E731
-    set_aside = of_option(options.action) + of_option(options.step) * pick(spends)
-    sure = of_option(options.sure)
+
+    possible = of_both(value) > NEVER
     rate = of_option(options.value)
+    beaten = (~of_option(options.sure)).astype(jnp.int16)
+    action = of_option(options.action) + of_option(options.step) * of_both(spends)
+    before = jax.tree.map(of_plan, plans.aside)
     aside = Worth(
-        of_base(plans.aside.value) + rate,
-        of_base(plans.aside.plays) + 1,
-        of_base(plans.aside.weak) + (~sure).astype(jnp.int16),
+        jnp.where(possible, jnp.maximum(before.value + rate, NEVER // 2), NEVER // 2),
+        before.plays + 1,
+        before.weak + beaten,
     )
-    chosen = Pile(tuple(pick(d) for d in left.digits), pick(left.wilds))
-    rest = worth(chosen, rates, level_bit)
-    possible = pick(value) > NEVER
-    rows = lambda x: [of_base(x[i]) for i in range(3)]  # noqa: E731
-    action, values, weak = rows(plans.action), rows(plans.value), rows(plans.weak)
-    action[slot] = set_aside
-    values[slot], weak[slot] = rate, (~sure).astype(jnp.int16)
-    aside = aside._replace(value=jnp.where(possible, aside.value, NEVER // 2))
-    total = Worth(*(a + b for a, b in zip(aside, rest, strict=True)))
-    return Plans(chosen, aside, total, jnp.stack(action), jnp.stack(values), jnp.stack(weak))
+    total = Worth(*(a + of_both(b) for a, b in zip(aside, rest, strict=True)))
+
+    def put(rows, new):
+        here = np.arange(SLOTS)[:, None, None] == slot
+        return jnp.where(here, new, jax.vmap(of_plan)(rows))
+
+    left = jax.tree.map(of_both, left)
+    sequences = (put(plans.action, action), put(plans.value, rate), put(plans.weak, beaten))
+    return Plans(left, aside, total, *sequences)
 
 
-def plans(held: legality.Holding, rates: Rates, widths: tuple[int, ...] = (3, 3, 2)) -> Plans:
-    """The plan without a sequence, then the best with one, two and three.
+def plans(held: legality.Holding, rates: Rates) -> Plans:
+    """The plan without a sequence, then the best `WIDTH` with one, with two, with three.
 
     Impossible ones have a very low value. Each step extends the plans of the one before.
     """
-    pile = pile_of(held)
     options = _options(held, rates)
-    pile = Pile(tuple(d[None] for d in pile.digits), pile.wilds[None])
-    none = jnp.zeros((1, *held.level.shape), jnp.int16)
+    digits, wilds = settle(*pile_of(held)[0]), pile_of(held).wilds
+    repeat = lambda x: jnp.broadcast_to(x, (WIDTH, *x.shape))  # noqa: E731
+    pile = Pile(tuple(repeat(d) for d in digits), repeat(wilds))
+    none = jnp.zeros_like(pile.wilds)
     nothing = Worth(none, none, none)
-    empty = jnp.stack([none] * 3)
-    plan = Plans(pile, nothing, worth(pile, rates, held.level), empty - 1, empty, empty)
-    found = [plan]
-    for slot, width in enumerate(widths):
-        plan = _extend(plan, options, rates, held.level, slot, width)
-        found.append(plan)
-    join = lambda axis: lambda *xs: jnp.concatenate(xs, axis)  # noqa: E731
-    head = jax.tree.map(join(0), *[(p.left, p.aside, p.total) for p in found])
-    tail = jax.tree.map(join(1), *[(p.action, p.value, p.weak) for p in found])
-    leaves, tree = jax.tree.flatten((head, tail))
-    (left, aside, total), (action, value, weak) = jax.tree.unflatten(tree, settle(*leaves))
-    return Plans(left, aside, total, action, value, weak)
+    empty = jnp.zeros((SLOTS, *none.shape), jnp.int16)
+    first = Plans(pile, nothing, worth(pile, rates, held.level), empty - 1, empty, empty)
+    # of the equal plans to begin with only one may be extended
+    others = jnp.where(np.arange(WIDTH)[:, None] > 0, NEVER // 2, none).astype(jnp.int16)
+    begin = first._replace(aside=nothing._replace(value=others))
+
+    def one_more(plan, slot):
+        plan = _extend(plan, slot, options, rates, held.level)
+        return plan, plan
+
+    _, found = jax.lax.scan(one_more, begin, np.arange(SLOTS))
+    in_row = lambda x, axis: x.reshape(*x.shape[:axis], -1, x.shape[-1])  # noqa: E731
+    join = lambda a, b: jnp.concatenate([a[:1], in_row(b, 0)])  # noqa: E731
+    rows = lambda a, b: jnp.concatenate([a[:, :1], in_row(jnp.moveaxis(b, 0, 1), 1)], 1)  # noqa: E731
+    head = jax.tree.map(join, tuple(first[:3]), tuple(found[:3]))
+    return Plans(*head, *map(rows, first[3:], found[3:]))
 
 
 def left_after(plans: Plans, candidates: jax.Array, held: legality.Holding, rates: Rates) -> Worth:

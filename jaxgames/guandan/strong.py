@@ -32,49 +32,60 @@ MANY = 8  #: with more cards than this in hand, wasteful plays are looked at las
 WEIGHTS = {
     # How many stronger plays around (weighted by the opponents' share of the unseen cards)
     # bring the chance to hold down to 1/e.
-    "fade_single": 9.0,
-    "fade_pair": 2.5,
-    "fade_triple": 1.5,
-    "fade_straight": 4.0,
-    "fade_long": 12.0,
-    "fade_bomb": 1.5,
+    "fade_single": 8.36,
+    "fade_pair": 2.24,
+    "fade_triple": 1.35,
+    "fade_straight": 3.64,
+    "fade_long": 14.55,
+    "fade_bomb": 1.79,
     # Of a play still in hand: part of its turn that comes for free, and more if it holds.
-    "free_single": 0.1,
-    "hold_single": 1.1,
-    "free_pair": 0.2,
-    "hold_pair": 1.0,
-    "free_triple": 0.3,
-    "hold_triple": 0.9,
-    "free_straight": 0.4,
-    "hold_straight": 0.7,
-    "free_long": 0.5,
-    "hold_long": 0.5,
-    "free_bomb": 1.3,
-    "hold_bomb": 0.5,
-    "bomb_card": 0.25,
-    "flush": 0.35,
-    "joker_bomb": 1.2,
-    "wild": 0.5,
-    "wild_bomb": 0.5,
+    "free_single": 0.05,
+    "hold_single": 1.15,
+    "free_pair": 0.11,
+    "hold_pair": 0.99,
+    "free_triple": 0.35,
+    "hold_triple": 0.96,
+    "free_straight": 0.31,
+    "hold_straight": 0.58,
+    "free_long": 0.55,
+    "hold_long": 0.46,
+    "free_bomb": 1.78,
+    "hold_bomb": 0.57,
+    "bomb_card": 0.3,
+    "flush": 0.3,
+    "joker_bomb": 1.31,
+    "wild": 0.59,
+    "wild_bomb": 0.56,
     # The lead, and more of it with one, two or three plays left.
-    "lead": 0.6,
-    "lead_1": 2.0,
-    "lead_2": 0.6,
-    "lead_3": 0.2,
-    "bombed": 0.1,  # stronger bombs around that take the lead from an ordinary play
+    "lead": 0.57,
+    "lead_1": 2.07,
+    "lead_2": 0.65,
+    "lead_3": 0.21,
+    "bombed": 0.14,  # stronger bombs around that take the lead from an ordinary play
     "size": 0.02,  # of every card led, between equals
     "win": 30.0,  # the hand then goes out for certain
     # Passing on an opponent's play, and more when that opponent is nearly out.
-    "pass": 0.2,
-    "pass_danger": 1.5,
-    "pass_partner_acts": 0.6,  # the part of it that remains if the partner may still answer
+    "pass": 0.39,
+    "pass_danger": 2.14,
+    "pass_partner_acts": 0.81,  # the part of it that remains if the partner may still answer
     # The partner's play.
-    "partner_lead": 0.6,
-    "partner_danger": 1.0,
-    "over_partner": 0.3,
-    "bomb_partner": 3.0,
+    "partner_lead": 0.62,
+    "partner_danger": 0.98,
+    "over_partner": 0.28,
+    "bomb_partner": 3.21,
+    # Weak plays left count more than their worth; the lead is worth less with many left.
+    "weak": 0.2,
+    "lead_many": 0.05,
+    "lead_five": 0.11,  # a lead of five or six cards
+    # More of the lead with at most one, or two, plays left that can be beaten.
+    "lead_weak_1": 0.0,
+    "lead_weak_2": 0.0,
+    # More of the cost to pass: the other opponent nearly out, many plays left.
+    "pass_other": 0.0,
+    "pass_many": 0.0,
+    "bomb_lead": 0.0,  # the lead after a bomb
     # Leading what an opponent could go out with; leading what the partner could.
-    "gift": 2.0,
+    "gift": 2.12,
     "feed": 1.0,
 }
 #: How near the end a seat with n cards is.
@@ -350,8 +361,11 @@ def judge(state, w) -> tuple[jax.Array, jax.Array]:
     # the lead after the play
     lead = jnp.where(plays == 1, w["lead_1"], jnp.where(plays == 2, w["lead_2"], 0.0))
     lead = w["lead"] + jnp.where(plays == 3, w["lead_3"], lead)
+    lead -= w["lead_many"] * plays / 10.0
+    lead += jnp.where(weak <= 1, w["lead_weak_1"], jnp.where(weak == 2, w["lead_weak_2"], 0.0))
+    lead += jnp.where(bomb, w["bomb_lead"], 0.0)
     playing = size > 0
-    score = value + jnp.where(playing, hold * lead, 0.0)
+    score = value - w["weak"] * weak + jnp.where(playing, hold * lead, 0.0)
     goes_out = playing & (size == mine)
     score += jnp.where(goes_out, 2 * w["win"], 0.0)
     # all that is left but one play holds for certain: so does the hand
@@ -368,6 +382,9 @@ def judge(state, w) -> tuple[jax.Array, jax.Array]:
 
     # passing on an opponent's play
     cost = w["pass"] + w["pass_danger"] * _look_up(_DANGER, owner)
+    other = jnp.where(ahead == 1, right, left)
+    cost += w["pass_other"] * _look_up(_DANGER, other)
+    cost += w["pass_many"] * jnp.max(jnp.where(playing, 0, plays), axis=0) / 10.0
     waits = (ahead == 3) & (partner > 0)
     cost = jnp.where(waits, cost * w["pass_partner_acts"], cost)
     # passing on the partner's: the lead stays with the side
@@ -379,6 +396,7 @@ def judge(state, w) -> tuple[jax.Array, jax.Array]:
     score -= jnp.where(playing & partners & ~goes_out & ~certain, over, 0.0)
 
     # leading
+    score += jnp.where(on_lead & (size >= 5) & ~bomb, w["lead_five"], 0.0)
     score += jnp.where(on_lead, w["size"] * size, 0.0)
     small = jnp.zeros_like(score)
     for opponent in (left, right):
