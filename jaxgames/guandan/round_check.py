@@ -27,8 +27,8 @@ def check_round(rules: Rules, score: Standing, at: dict, over: bool) -> None:
       over: the round, and with it the game, is over.
     """
     _check_deck(at)
-    _check_sizes(at)
     _check_tributes(rules, score, at, over)
+    _check_sizes(at)
     _check_known(at)
     if at["stage"] == PLAY:
         _check_order(at, over)
@@ -294,9 +294,6 @@ def _check_plays(rules: Rules, level: int, at: dict) -> None:
             raise PositionError(f"play {i}", f"seat {seat} had no cards left")
         if not leads and not beats(exact[i], exact[i + 1], level):
             raise PositionError(f"play {i}", f"does not beat play {i + 1}, and is no lead")
-    for i, (seat, _, counts) in enumerate(plays):
-        if seat in at["order"] and not at["hands"][seat].any() and not counts.any():
-            raise PositionError(f"play {i}", f"seat {seat} had no cards left")
 
 
 def _check_turn(rules: Rules, score: Standing, at: dict, over: bool) -> None:

@@ -78,6 +78,8 @@ def check(game, now: Standing, order: list[int], status: str, told: str, seat: i
             team = np.arange(SEATS) & 1
             allowed.append(np.where(team == (seat & 1), np.float32(-1), np.float32(1)))
     else:
+        if len(order) != SEATS:
+            raise PositionError("order", f"all four seats once a round is over, got {order}")
         allowed = [nothing, *_endings(game, now, order, status == "truncated")]
         if len(allowed) == 1:
             told_level = " ".join(RANKS[x] for x in now.levels)

@@ -161,8 +161,8 @@ def from_text(game, text: str):
         seat=told.whole("seat", 0, SEATS - 1),
     )
     over = found in ("finished", "truncated")
-    check_round(game.rules, score, leaves, over)
     rewards = standing.check(game, score, leaves["order"], found, parts["rewards"], leaves["seat"])
+    check_round(game.rules, score, leaves, over)
     on_table, table_seat = leaves["table"]
     state = rules.State(
         game=game,
