@@ -322,6 +322,8 @@ def _parse_options(spec: str, texts: list[str]) -> dict[str, str]:
 
 def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, model: Model) -> Agent:
     head = options.get("head", "q" if "dqn" in kind else "policy")
+    if head == "q" and not model.config.q_head:
+        raise AgentError("head", f"{name}: the network has no Q head")
     suffix = f":head={options['head']}" if "head" in options else ""
     if {"net", "temp"} & options.keys():
         temperature = _number("temp", options.get("temp", "0"), float)
@@ -355,6 +357,8 @@ def _number(field: str, text: str, kind: type) -> Any:
 def _network_config(fields: Mapping[str, Any]) -> NetworkConfig:
     """The sizes that a bundle's metadata gives, checked."""
     wanted = {f.name: type(f.default) for f in dataclasses.fields(NetworkConfig)}
+    # Bundles from before these settings came; all of them have the defaults.
+    fields = {"kind": "conv", "q_head": True, "norm": True} | dict(fields)
     for name in fields.keys() | wanted.keys():
         if name not in wanted:
             raise bundle.BundleError(f"network.{name}", "no such setting")
@@ -362,6 +366,8 @@ def _network_config(fields: Mapping[str, Any]) -> NetworkConfig:
             raise bundle.BundleError(f"network.{name}", "missing")
         if wanted[name] is int and type(fields[name]) is not int:
             raise bundle.BundleError(f"network.{name}", f"not a whole number: {fields[name]!r}")
+        if wanted[name] is bool and type(fields[name]) is not bool:
+            raise bundle.BundleError(f"network.{name}", f"not true or false: {fields[name]!r}")
     try:
         return NetworkConfig(**fields)
     except (TypeError, ValueError) as error:

@@ -4,7 +4,7 @@ Because every reward and value here is a vector over teams, nothing depends on w
 next: no sign is flipped, and a team that moves twice, or a third team, needs no care. Only
 `relative_targets` turns to a mover's view, through `algorithms.frames`.
 
-Letters: S steps, n steps of a bootstrap, T teams; leading dimensions are free.
+Letters: S steps, n steps of a bootstrap, T teams, P seats, B games; leading dimensions are free.
 """
 
 from __future__ import annotations
@@ -76,6 +76,56 @@ def returns_to_go(rewards: Array, done: Array) -> tuple[Array, Array]:
 
     start = (jnp.zeros_like(rewards[0]), jnp.zeros_like(done[0]))
     return jax.lax.scan(back, start, (rewards, done), reverse=True)[1]
+
+
+def seat_advantages(
+    rewards: Array,
+    done: Array,
+    seat: Array,
+    values: Array,
+    end_values: Array,
+    discount: float,
+    lam: float,
+) -> Array:
+    """Generalised advantages when every seat has decisions of its own; float32[S, B, T].
+
+    What a seat chooses shows in what follows up to its own next decision: all rewards in
+    between count to it, and discount and lam apply once per decision of its own. (Schulman et
+    al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016,
+    one sequence per seat.) Advantage plus value is the target of the value.
+
+    Args:
+      rewards: float32[S, B, T], of each step.
+      done: bool[S, B], the game ended with that step; the next entry is another game.
+      seat: int32[S, B], who decided.
+      values: float32[S, B, T], value of the position, as that seat sees it.
+      end_values: float32[B, P, T], values after the last step, as every seat sees it.
+      discount: per decision of the same seat.
+      lam: 0 trusts the value at the next decision, 1 only what came of the game.
+    """
+    seats = jnp.arange(end_values.shape[1])
+
+    def back(later, step):
+        # Per seat: value and advantage at its next decision, rewards before that decision.
+        value, advantage, between = later
+        reward, ended, mover, here = step
+        value, advantage, between = jax.tree.map(
+            lambda x: jnp.where(ended[:, None, None], 0.0, x), later
+        )
+        between = between + reward[:, None]
+        delta = between + discount * value - here[:, None]
+        gained = delta + discount * lam * advantage  # [B, P, T]
+        moves = (seats == mover[:, None])[..., None]
+        out = jnp.where(moves, gained, 0.0).sum(1)
+        later = (
+            jnp.where(moves, here[:, None], value),
+            jnp.where(moves, gained, advantage),
+            jnp.where(moves, 0.0, between),
+        )
+        return later, out
+
+    start = (end_values, jnp.zeros_like(end_values), jnp.zeros_like(end_values))
+    return jax.lax.scan(back, start, (rewards, done, seat, values), reverse=True)[1]
 
 
 def relative_targets(

@@ -166,6 +166,13 @@ class Game(abc.ABC):
         """Variants of each board action, varying fastest (a card to pick up, say)."""
         return 1
 
+    @property
+    def history(self) -> int:
+        """The last so many channels of the observed board are the last plays, newest first;
+        the last `history * num_players` features say by whom each was made (one-hot, from the
+        viewer's seat on, zero where there was none)."""
+        return 0
+
     # ---- dynamics (game) ----
 
     @abc.abstractmethod

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from algorithms import frames, imitation, optim, returns, selfplay
 from algorithms.alphazero.loss import Batch, loss
 from algorithms.learner import Learner, TrainState, make_learner, mean, report_metrics, total
-from algorithms.networks import Model, evaluator, observe
+from algorithms.networks import Model, evaluator, observe, require_q_head
 from algorithms.replay import Replay, Sample
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
@@ -109,8 +109,9 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "teacher: ..." for a bot that the game does not have.
+      ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...".
     """
+    require_q_head(model)
     replay = Replay(length=config.replay_length, rows=config.games)
     update = functools.partial(_update, game, model, config, replay)
     own = functools.partial(_searched, game, model, config)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from algorithms import imitation, optim, selfplay
 from algorithms.dqn.loss import Batch, loss, targets
 from algorithms.learner import Learner, TrainState, make_learner, mean, report_metrics, total
-from algorithms.networks import Model, masked, observe
+from algorithms.networks import Model, masked, observe, require_q_head
 from algorithms.replay import Replay, ReplayState, Sample, importance_weights
 from jaxgames.core import Array, Game, random_bot
 
@@ -123,8 +123,9 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "teacher: ..." for a bot that the game does not have.
+      ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...".
     """
+    require_q_head(model)
     replay = Replay(config.replay_length, config.games, config.horizon, config.priority_exponent)
     update = functools.partial(_update, game, model, config, replay)
     own = functools.partial(_greedy, game, model, config)

@@ -9,6 +9,7 @@ from algorithms.networks.model import (
     evaluator,
     masked,
     observe,
+    require_q_head,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "evaluator",
     "masked",
     "observe",
+    "require_q_head",
 ]

@@ -15,14 +15,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from algorithms import frames
-from algorithms.networks.conv import Trunk
+from algorithms.networks import cards, conv
 from algorithms.networks.heads import PerAction, Vector
 from jaxgames.core import Array, Game, State
 
@@ -34,18 +34,29 @@ class NetworkConfig:
     """Sizes of the network.
 
     Attributes:
-      channels: width of the board trunk.
-      blocks: residual blocks, one 3x3 convolution each, after a 3x3 stem.
-      hidden: width of the vector path (features, pooled board, value).
+      channels: width of the board trunk; cards: of the vector of one play, a multiple of 4.
+      blocks: residual blocks: conv: one 3x3 convolution each, after a 3x3 stem; cards: two
+        dense layers each.
+      hidden: width of the vector path (conv: features, pooled board, value; cards: all).
       board_scale: what int8 planes are multiplied by.
+      kind: "conv" (`algorithms.networks.conv`) or "cards" (`algorithms.networks.cards`).
+      q_head: whether there is one; what works with Q needs it.
+      norm: cards: LayerNorm at the head of each block.
     """
 
     channels: int = 32
     blocks: int = 2
     hidden: int = 64
     board_scale: float = 0.5
+    kind: Literal["conv", "cards"] = "conv"
+    q_head: bool = True
+    norm: bool = True
 
     def __post_init__(self):
+        if self.kind not in ("conv", "cards"):
+            raise ValueError(f"kind: conv or cards, got {self.kind!r}")
+        if self.kind == "cards" and self.channels % cards.HEADS:
+            raise ValueError(f"channels: a multiple of {cards.HEADS}, got {self.channels}")
         for name, low, high in (("channels", 1, 1024), ("blocks", 0, 64), ("hidden", 1, 4096)):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}: {low} to {high}, got {getattr(self, name)}")
@@ -60,12 +71,13 @@ class Outputs(NamedTuple):
       logits: float32[B, A], not masked.
       value: float32[B, T], expected outcome, mover first; sums to `game.reward_sum` if that
         is constant. Outcomes lie in [-1, 1].
-      q: float32[B, A, T], the same after each action, mover (of now) first.
+      q: float32[B, A, T], the same after each action, mover (of now) first; None without a
+        Q head.
     """
 
     logits: Array
     value: Array
-    q: Array
+    q: Array | None
 
 
 class Network(nnx.Module):
@@ -76,19 +88,25 @@ class Network(nnx.Module):
     ):
         c = config
         self.scale, self.total = c.board_scale, game.reward_sum
-        self.trunk = Trunk(planes, features, c.channels, c.blocks, c.hidden, rngs=rngs)
-        self.policy = PerAction(game, c.channels, c.hidden, 1, rngs=rngs)
+        if c.kind == "cards":
+            sizes = (c.channels, c.blocks, c.hidden, c.norm)
+            self.trunk = cards.Trunk(game, planes, features, *sizes, rngs=rngs)
+            head = functools.partial(cards.PerAction, game, c.hidden)
+        else:
+            self.trunk = conv.Trunk(planes, features, c.channels, c.blocks, c.hidden, rngs=rngs)
+            head = functools.partial(PerAction, game, c.channels, c.hidden)
+        self.policy = head(1, rngs=rngs)
         self.value = Vector(c.hidden, (game.num_teams,), rngs=rngs)
-        self.gain = PerAction(game, c.channels, c.hidden, game.num_teams, rngs=rngs)
+        self.q_head = c.q_head
+        if c.q_head:
+            self.gain = head(game.num_teams, rngs=rngs)
 
     def __call__(self, observation: dict[str, Array]) -> Outputs:
         board = observation["board"].astype(jnp.float32) * self.scale
         x, vector = self.trunk(board, observation["features"])
         value = self.value(vector)
-        q = value[:, None] + self.gain(x, vector)
-        return Outputs(
-            self.policy(x, vector)[..., 0], outcome(value, self.total), outcome(q, self.total)
-        )
+        q = outcome(value[:, None] + self.gain(x, vector), self.total) if self.q_head else None
+        return Outputs(self.policy(x, vector)[..., 0], outcome(value, self.total), q)
 
 
 def outcome(raw: Array, total: float | None) -> Array:
@@ -142,6 +160,12 @@ def build(game: Game, config: NetworkConfig | None = None) -> Model:
     return Model(game, config or NetworkConfig())
 
 
+def require_q_head(model: Model) -> None:
+    """Raises ValueError("network.q_head: ...") for a network without one."""
+    if not model.config.q_head:
+        raise ValueError("network.q_head: must be true, Q values are needed here")
+
+
 #: `(params, states[B]) -> (prior logits float32[B, A], value float32[B, T] absolute)`
 Evaluate = Callable[[Params, State], tuple[Array, Array]]
 
@@ -160,6 +184,8 @@ def evaluator(game: Game, model: Model, head: str = "policy", temperature: float
     """
     if head not in ("policy", "q"):
         raise ValueError(f"head: policy or q, got {head!r}")
+    if head == "q":
+        require_q_head(model)
     if not temperature > 0.0:
         raise ValueError(f"temperature: above 0, got {temperature}")
 

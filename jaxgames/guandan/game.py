@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxgames import batch, core
 from jaxgames.guandan import actions, bots, deal, knowledge, observe, play
 from jaxgames.guandan.cards import DECK
-from jaxgames.guandan.rules import PRESETS, SEATS, Rules
+from jaxgames.guandan.rules import PLAYS_KEPT, PRESETS, SEATS, Rules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +78,10 @@ class Guandan(core.Game):
     @property
     def board_shape(self):
         return observe.SHAPE
+
+    @property
+    def history(self):
+        return PLAYS_KEPT
 
     def observe(self, state, player):
         return observe.observe(state, player)

@@ -279,6 +279,30 @@ def test_a_bundle_with_wrong_sizes_is_refused(tmp_path, toy, change):
         agents.from_spec(f"{tmp_path}/bad", MNK)
 
 
+def test_a_bundle_from_before_there_were_kinds_of_networks_plays(tmp_path, toy):
+    model, params = toy
+    network = dataclasses.asdict(SMALL)
+    for name in ("kind", "q_head", "norm"):
+        del network[name]
+    meta = bundle.describe(MNK, agent="alphazero", network=network)
+    bundle.save(tmp_path / "old", params, meta)
+    seat = agents.from_spec(f"{tmp_path}/old:net", MNK)
+    states = _states(MNK, 4, plies=2)
+    action = seat.agent.act(seat.params, jax.random.key(0), states, states.current_player)
+    logits = np.where(states.legal_action_mask, _outputs(model, params, states).logits, -np.inf)
+    np.testing.assert_array_equal(action, logits.argmax(-1))
+
+
+def test_a_bundle_without_q_plays_by_its_policy_only(tmp_path):
+    config = NetworkConfig(kind="cards", channels=4, blocks=0, hidden=8, q_head=False)
+    model = build(MNK, config)
+    meta = bundle.describe(MNK, agent="ppo", network=config)
+    bundle.save(tmp_path / "p", model.init(jax.random.key(0)), meta)
+    assert agents.from_spec(f"{tmp_path}/p", MNK).agent.name.startswith(f"{tmp_path}/p:sims")
+    with pytest.raises(agents.AgentError, match="head: .*no Q head"):
+        agents.from_spec(f"{tmp_path}/p:net:head=q", MNK)
+
+
 def test_search_settings_have_one_home():
     """Every option of a spec is a field of SearchConfig."""
     fields = {f.name for f in dataclasses.fields(SearchConfig)}

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 
 import jax
@@ -5,11 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from algorithms import networks
+from algorithms import alphazero, dqn, networks
 from algorithms.networks import conv
 from algorithms.networks.heads import PerAction
 from algorithms.networks.model import outcome
 from jaxgames import core
+from tests.toys import mnk
 
 SMALL = networks.NetworkConfig(channels=8, blocks=1, hidden=12)
 
@@ -168,8 +170,124 @@ def test_q_evaluator_picks_the_best_legal_action():
         np.testing.assert_allclose(value[row], expected, atol=1e-6)
 
 
+# ---- cards ----
+
+CARDS = networks.NetworkConfig(kind="cards", channels=8, blocks=1, hidden=16, q_head=False)
+HISTORY = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(mnk.MNK):
+    """m,n,k whose board begins with two channels of noise and ends with three plays; a play is
+    shown where `plays` has one, with the seat that made it."""
+
+    @property
+    def history(self):
+        return HISTORY
+
+    def observe(self, state, player):
+        seen = super().observe(state, player)
+        plays = jnp.zeros((3, 3, HISTORY), jnp.int8)
+        return {
+            "board": jnp.concatenate([seen["board"], plays], axis=-1),
+            "features": jnp.zeros(5 + HISTORY * self.num_players, jnp.float32),
+        }
+
+
+@functools.cache
+def table():
+    """(model, params, an observation of six rows with two plays, the third missing)."""
+    game = Table(mnk.Rules())
+    model = networks.build(game, CARDS)
+    fresh = jax.jit(model.init)(jax.random.key(1))
+    # Blocks and heads begin at zero or near it: here everything shall show.
+    params = jax.tree.map(lambda x: x + 0.3 * np.cos(np.arange(x.size)).reshape(x.shape), fresh)
+    board = jax.random.randint(jax.random.key(2), (6, 3, 3, 5), 0, 3).astype(jnp.int8)
+    features = jax.random.normal(jax.random.key(3), (6, 11))
+    makers = jnp.array([1.0, 0, 0, 1, 0, 0])
+    observation = {"board": board.at[..., 4].set(0), "features": features.at[:, 5:].set(makers)}
+    return model, params, observation
+
+
+@functools.cache
+def table_forward():
+    return jax.jit(table()[0].apply)
+
+
+def test_cards_shapes_and_no_q():
+    model, params, observation = table()
+    out = table_forward()(params, observation)
+    assert out.logits.shape == (6, 9) and out.value.shape == (6, 2) and out.q is None
+    np.testing.assert_allclose(out.value.sum(-1), 0.0, atol=1e-6)
+    with_q = networks.build(model.game, dataclasses.replace(CARDS, q_head=True))
+    shapes = jax.eval_shape(
+        with_q.apply, jax.eval_shape(with_q.init, jax.random.key(0)), observation
+    )
+    assert shapes.q.shape == (6, 9, 2)
+    assert with_q.num_params() - model.num_params() == 17 * 9 * 2
+
+
+def test_a_missing_play_does_not_count_and_others_do():
+    _, params, observation = table()
+    board, features = observation["board"], observation["features"]
+    before = table_forward()(params, observation).logits
+
+    def after(board, features):
+        return np.abs(
+            table_forward()(params, {"board": board, "features": features}).logits - before
+        )
+
+    assert after(board.at[..., 4].add(1), features).max() == 0.0  # nobody made it
+    for play in (0, 1):
+        assert (after(board.at[..., 2 + play].add(1), features).max(-1) > 1e-4).all()
+    swapped = features.at[:, 5:].set(jnp.array([0, 1.0, 1, 0, 0, 0]))
+    assert (after(board, swapped).max(-1) > 1e-4).all()
+    turned = board[..., jnp.array([0, 1, 3, 2, 4])]  # which is the newest matters
+    assert after(turned, features).max() > 1e-4
+    none = features.at[:, 5:].set(0.0)
+    assert np.isfinite(after(board, none)).all()
+    assert after(board.at[0, 0, 0, 0].add(1), features)[0].max() > 1e-4
+
+
+def test_cards_without_plays_and_without_norm():
+    """Any game's observation will do."""
+    game, _, _, states = played("mnk")
+    model = networks.build(game, dataclasses.replace(CARDS, norm=False))
+    params = jax.jit(model.init)(jax.random.key(0))
+    assert "plays" not in params["trunk"] and "norm" not in params["trunk"]["block0"]
+    out = jax.jit(lambda p, s: model.apply(p, networks.observe(game, s)))(params, states)
+    assert out.logits.shape == (4, 9) and np.isfinite(out.logits).all()
+
+
+def test_the_plays_of_guandan_come_last():
+    game = core.make("guandan")
+    from jaxgames.guandan import observe
+
+    assert game.history == 8
+    assert observe.PLANES[-8:] == tuple(f"play {i}" for i in range(8))
+    makers = observe.FEATURES[-8 * game.num_players :]
+    assert makers[0] == "play 0: by own" and makers[-1] == "play 7: by previous"
+    small = networks.NetworkConfig(kind="cards", blocks=1, hidden=192, q_head=False)
+    assert 250_000 < networks.build(game, small).num_params() < 400_000
+
+
+def test_what_needs_q_says_so():
+    game, _, _, _ = played()
+    model = networks.build(game, CARDS)
+    for need in (
+        lambda: networks.evaluator(game, model, "q"),
+        lambda: dqn.make(game, model, dqn.Config()),
+        lambda: alphazero.make(game, model, alphazero.Config()),
+    ):
+        with pytest.raises(ValueError, match="^network.q_head: must be true"):
+            need()
+
+
 def test_bad_arguments_are_named():
     game, model, _, _ = played()
+    for options in (dict(kind="conf"), dict(kind="cards", channels=6)):
+        with pytest.raises(ValueError, match="^(kind|channels): "):
+            networks.NetworkConfig(**options)
     with pytest.raises(ValueError, match="head"):
         networks.evaluator(game, model, "value")
     with pytest.raises(ValueError, match="temperature"):
