@@ -236,8 +236,12 @@ class Checkpoints:
 
 
 def _parts(state: Any) -> dict[str, Any]:
-    """The items of a state: params, replay (if it has one), learner (the rest by name)."""
+    """The items of a state: params, replay (if it has one), learner (the rest by name).
+
+    Fields without any array are left out; `_join` has them from the state to fill.
+    """
     fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+    fields = {name: value for name, value in fields.items() if jax.tree.leaves(value)}
     parts = {name: fields.pop(name) for name in ("params", "replay") if name in fields}
     return {**parts, "learner": fields}
 

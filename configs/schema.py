@@ -17,7 +17,7 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from algorithms import alphazero, dqn
+from algorithms import alphazero, dqn, ppo
 from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
 from algorithms.networks.model import NetworkConfig
@@ -246,7 +246,7 @@ class Config:
     """
 
     game: GameConfig
-    agent: typing.Literal["alphazero", "mcts_dqn"] = "alphazero"
+    agent: typing.Literal["alphazero", "mcts_dqn", "ppo"] = "alphazero"
     seed: int = 0
     seeds: tuple[int, ...] = ()
     device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
@@ -254,6 +254,7 @@ class Config:
     network: NetworkConfig = NetworkConfig()
     alphazero: alphazero.Config = alphazero.Config()
     dqn: dqn.Config = dqn.Config()
+    ppo: ppo.Config = ppo.Config()
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()

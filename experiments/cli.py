@@ -77,7 +77,8 @@ class Call:
         return tuple(word for word in words if word)
 
 
-_TRAINING = ("game", "agent", "seed", "device", "run", "network", "alphazero", "dqn", "train")
+_LEARNERS = ("alphazero", "dqn", "ppo")
+_TRAINING = ("game", "agent", "seed", "device", "run", "network", *_LEARNERS, "train")
 
 COMMANDS: dict[str, Command] = {
     "train": Command(

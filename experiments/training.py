@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms import agents, alphazero, arena, bundle, dqn, ratings
+from algorithms import agents, alphazero, arena, bundle, dqn, ppo, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import Learner, TrainState
 from algorithms.networks.model import Model, build
@@ -42,6 +42,7 @@ class Kind:
 KINDS = {
     "alphazero": Kind(alphazero.make, "alphazero", "policy"),
     "mcts_dqn": Kind(dqn.make, "dqn", "q"),
+    "ppo": Kind(ppo.make, "ppo", "policy"),
 }
 
 
@@ -76,7 +77,8 @@ class Trainer:
             self.learner = kind.make(self.game, self.model, self.settings)
         except ValueError as error:
             field, _, rule = str(error).partition(": ")
-            raise ConfigError(f"{kind.section}.{field}", rule) from None
+            key = field if field.startswith("network.") else f"{kind.section}.{field}"
+            raise ConfigError(key, rule) from None
         self.at = Position()
         self.agents = _players(self.model, self.config.train.eval.search, kind.head)
         self.opponents = {

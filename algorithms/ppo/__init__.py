@@ -1,0 +1,5 @@
+"""Proximal policy optimisation in a league; see `algorithms.ppo.train`."""
+
+from algorithms.ppo.train import Config, make
+
+__all__ = ["Config", "make"]

@@ -1,0 +1,138 @@
+"""Who plays which seats while decisions are gathered.
+
+The games stand in a row: first those in which the network plays all seats, then G groups of n
+games in which it plays one team and the group's opponent the others. A group's opponent
+plays all its n games, so that the network of a snapshot is one product of matrices.
+
+Letters: B games, A actions, T teams, S steps.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from algorithms import frames
+from algorithms.networks import Model, masked, observe
+from algorithms.ppo.league import League
+from algorithms.selfplay import Choose
+from jaxgames.core import Array, Game, State
+
+
+def sample(key: Array, logits: Array) -> Array:
+    """An action for each row of masked logits [B, A], int32[B]: one random number a row
+    instead of one per action, which on a CPU is much of the cost of acting."""
+    running = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
+    point = jax.random.uniform(key, logits.shape[:1]) * running[:, -1]
+    action = jnp.sum(running <= point[:, None], axis=-1)
+    # Rounding may take the point to the very end, past the last legal action.
+    action = jnp.minimum(action, logits.shape[-1] - 1)
+    chosen = jnp.take_along_axis(logits, action[:, None], axis=-1)[:, 0]
+    return jnp.where(chosen > -1e8, action, jnp.argmax(logits, axis=-1)).astype(jnp.int32)
+
+
+def think(game: Game, model: Model, params: Any, states: State) -> tuple[Any, Array, Array]:
+    """What the seats to move see, their masked logits [B, A], and values [B, T] absolute."""
+    observation = observe(game, states)
+    outputs = model.apply(params, observation)
+    value = frames.to_absolute(outputs.value, frames.mover_team(game, states))
+    return observation, masked(outputs.logits, states.legal_action_mask), value
+
+
+def own_play(game: Game, model: Model, params: Any) -> Choose:
+    """The network on all seats.
+
+    It notes observation, log_prob float32[B], value float32[B, T] absolute, own bool[B]: the
+    decision was the network's.
+    """
+
+    def choose(key, states):
+        observation, logits, value = think(game, model, params, states)
+        action = sample(key, logits)
+        picked = jnp.take_along_axis(logits, action[:, None], axis=-1)[:, 0]
+        log_prob = picked - jax.nn.logsumexp(logits, axis=-1)
+        own = jnp.ones(action.shape, bool)
+        return action, dict(observation=observation, log_prob=log_prob, value=value, own=own)
+
+    return choose
+
+
+def taught_play(game: Game, model: Model, params: Any, teacher: Choose) -> Choose:
+    """The teacher on all seats; the network looks on and notes as in `own_play`, besides the
+    teacher's choice "taught" int32[B] and whether its own is the same, "agree" bool[B]."""
+
+    def choose(key, states):
+        observation, logits, value = think(game, model, params, states)
+        action, taught = teacher(key, states)
+        note = dict(
+            observation=observation,
+            log_prob=jnp.zeros(action.shape, jnp.float32),
+            value=value,
+            own=jnp.ones(action.shape, bool),
+            taught=taught,
+            agree=jnp.argmax(logits, axis=-1) == taught,
+        )
+        return action, note
+
+    return choose
+
+
+def sides(game: Game, groups: int, rows: int) -> Array:
+    """int32[G, n], the network's team in the games against opponents: each in turn."""
+    return jnp.broadcast_to(jnp.arange(rows, dtype=jnp.int32) % game.num_teams, (groups, rows))
+
+
+def league_play(
+    game: Game, model: Model, params: Any, league: League, bots: tuple[str, ...]
+) -> Choose:
+    """As `own_play`, with the opponents of `league` in the last G * n games."""
+    own = own_play(game, model, params)
+    groups, rows = league.fair.shape
+    places = league.born.shape[0]
+    team = sides(game, groups, rows).ravel()
+    rivals = jax.tree.map(lambda x: x[jnp.minimum(league.opponent, places - 1)], league.params)
+
+    def snapshot(params, key, states):
+        return sample(key, think(game, model, params, states)[1])
+
+    def bot(name, params, key, states):
+        del params
+        keys = jax.random.split(key, rows)
+        return jax.vmap(game.bots[name])(states, keys).astype(jnp.int32)
+
+    players = [snapshot, *(functools.partial(bot, name) for name in bots)]
+
+    def rival(group):
+        member, params, key, states = group
+        return jax.lax.switch(jnp.maximum(member - places + 1, 0), players, params, key, states)
+
+    def choose(key, states):
+        own_key, rival_key = jax.random.split(key)
+        action, note = own(own_key, states)
+        alone = action.shape[0] - groups * rows
+        against = jax.tree.map(lambda x: x[alone:].reshape(groups, rows, *x.shape[1:]), states)
+        keys = jax.random.split(rival_key, groups)
+        # One group after the other: so only the code of its opponent runs.
+        answers = jax.lax.map(rival, (league.opponent, rivals, keys, against)).ravel()
+        mine = frames.mover_team(game, states)[alone:] == team
+        action = action.at[alone:].set(jnp.where(mine, action[alone:], answers))
+        return action, note | dict(own=note["own"].at[alone:].set(mine))
+
+    return choose
+
+
+def end_values(game: Game, model: Model, params: Any, states: State) -> Array:
+    """float32[B, P, T], absolute: the value of `states` as every seat sees it."""
+
+    def seen(player):
+        rows = states.current_player.shape[0]
+        observation = jax.vmap(game.observe, (0, None))(states, player)
+        team = jnp.asarray(game.team_of, jnp.int32)[player]
+        value = model.apply(params, observation).value
+        return frames.to_absolute(value, jnp.broadcast_to(team, (rows,)))
+
+    values = jax.lax.map(seen, jnp.arange(game.num_players, dtype=jnp.int32))
+    return values.swapaxes(0, 1)
