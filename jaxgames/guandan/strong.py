@@ -13,6 +13,8 @@ All arrays end in the batch axis B.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +25,7 @@ from jaxgames.guandan import actions, cards, legality, plan
 from jaxgames.guandan.actions import Kind
 from jaxgames.guandan.cards import NUM_RANKS
 from jaxgames.guandan.deal import pick
-from jaxgames.guandan.plan import NEVER, RANKS, UNIT, Rates
+from jaxgames.guandan.plan import NEVER, RANKS, UNIT, Rates, Worth
 from jaxgames.guandan.rules import PLAY, SEATS
 
 CANDIDATES = 48
@@ -32,60 +34,53 @@ MANY = 8  #: with more cards than this in hand, wasteful plays are looked at las
 WEIGHTS = {
     # How many stronger plays around (weighted by the opponents' share of the unseen cards)
     # bring the chance to hold down to 1/e.
-    "fade_single": 8.36,
-    "fade_pair": 2.24,
-    "fade_triple": 1.35,
-    "fade_straight": 3.64,
-    "fade_long": 14.55,
-    "fade_bomb": 1.79,
+    "fade_single": 8.31,
+    "fade_pair": 2.25,
+    "fade_triple": 1.34,
+    "fade_straight": 3.29,
+    "fade_long": 14.37,
+    "fade_bomb": 1.67,
     # Of a play still in hand: part of its turn that comes for free, and more if it holds.
-    "free_single": 0.05,
-    "hold_single": 1.15,
+    "free_single": 0.01,
+    "hold_single": 1.22,
     "free_pair": 0.11,
-    "hold_pair": 0.99,
-    "free_triple": 0.35,
-    "hold_triple": 0.96,
-    "free_straight": 0.31,
-    "hold_straight": 0.58,
-    "free_long": 0.55,
-    "hold_long": 0.46,
-    "free_bomb": 1.78,
+    "hold_pair": 1.04,
+    "free_triple": 0.38,
+    "hold_triple": 0.99,
+    "free_straight": 0.19,
+    "hold_straight": 0.61,
+    "free_long": 0.53,
+    "hold_long": 0.47,
+    "free_bomb": 2.15,
     "hold_bomb": 0.57,
-    "bomb_card": 0.3,
-    "flush": 0.3,
-    "joker_bomb": 1.31,
-    "wild": 0.59,
-    "wild_bomb": 0.56,
+    "bomb_card": 0.41,
+    "flush": 0.34,
+    "joker_bomb": 1.36,
+    "wild": 0.58,
+    "wild_bomb": 0.63,
     # The lead, and more of it with one, two or three plays left.
-    "lead": 0.57,
-    "lead_1": 2.07,
-    "lead_2": 0.65,
-    "lead_3": 0.21,
-    "bombed": 0.14,  # stronger bombs around that take the lead from an ordinary play
-    "size": 0.02,  # of every card led, between equals
+    "lead": 0.59,
+    "lead_1": 1.63,
+    "lead_2": 0.75,
+    "lead_3": 0.3,
+    "bombed": 0.17,  # stronger bombs around that take the lead from an ordinary play
+    "size": 0.01,  # of every card led, between equals
     "win": 30.0,  # the hand then goes out for certain
     # Passing on an opponent's play, and more when that opponent is nearly out.
-    "pass": 0.39,
-    "pass_danger": 2.14,
-    "pass_partner_acts": 0.81,  # the part of it that remains if the partner may still answer
+    "pass": 0.46,
+    "pass_danger": 3.2,
+    "pass_partner_acts": 0.93,  # the part of it that remains if the partner may still answer
     # The partner's play.
-    "partner_lead": 0.62,
-    "partner_danger": 0.98,
-    "over_partner": 0.28,
-    "bomb_partner": 3.21,
+    "partner_lead": 0.63,
+    "partner_danger": 0.95,
+    "over_partner": 0.21,
+    "bomb_partner": 3.53,
     # Weak plays left count more than their worth; the lead is worth less with many left.
-    "weak": 0.2,
-    "lead_many": 0.05,
-    "lead_five": 0.11,  # a lead of five or six cards
-    # More of the lead with at most one, or two, plays left that can be beaten.
-    "lead_weak_1": 0.0,
-    "lead_weak_2": 0.0,
-    # More of the cost to pass: the other opponent nearly out, many plays left.
-    "pass_other": 0.0,
-    "pass_many": 0.0,
-    "bomb_lead": 0.0,  # the lead after a bomb
+    "weak": 0.17,
+    "lead_many": 0.17,
+    "lead_five": 0.23,  # a lead of five or six cards
     # Leading what an opponent could go out with; leading what the partner could.
-    "gift": 2.12,
+    "gift": 2.27,
     "feed": 1.0,
 }
 #: How near the end a seat with n cards is.
@@ -95,6 +90,12 @@ _PAIRS = np.array([0, 0, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1], np.float32)
 _TRIPLES = np.array([0, 0, 0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9], np.float32)
 _BOMBS = np.array([0, 0, 0, 0, 0.03, 0.07, 0.13, 0.22, 0.35], np.float32)
 _FIVES = np.array([0, 0, 0, 0, 0, 0.01, 0.03, 0.06, 0.1], np.float32)
+
+_DECK = np.array([8.0] * NUM_RANKS + [2.0, 2.0], np.float32)
+_FLUSHES = 0.3  # straight flushes expected in a full round
+#: Cards that a play of each kind takes, and the kind whose `fade` it has.
+_LEAST = {"single": 1, "pair": 2, "triple": 3, "straight": 5, "tube": 6, "plate": 6}
+_FADE = {"tube": "long", "plate": "long", "flush": "bomb", "joker": "bomb"}
 
 # ---- what holds ----
 
@@ -137,7 +138,6 @@ def _row_of(action: int) -> int:
 
 _ROW = np.array([_row_of(a) for a in range(actions.NUM_ACTIONS)])
 _BOMB_CLASS = np.isin(actions.KIND, (Kind.BOMB, Kind.STRAIGHT_FLUSH, Kind.JOKER_BOMB))
-_IS_PLAY = (actions.SIZE > 0).astype(int)
 #: Packed for one look-up: row, size, bomb class.
 _PACKED = (_ROW | actions.SIZE.astype(int) << 8 | _BOMB_CLASS.astype(int) << 12).astype(np.int32)
 
@@ -160,59 +160,64 @@ def _later(there: jax.Array, length: int, windows: int) -> jax.Array:
     return jnp.sum(after[..., None] * word[None].astype(jnp.float32), axis=1)
 
 
-def _holds(unseen, level, share, most, w):
-    """(chance float32[R, B] that each row's play is not beaten by its kind, or by a bomb if it
-    is one; sure bool[R, B]; float32[B] bombs around)."""
+class Holds(NamedTuple):
+    """Of every row of plays: will it be beaten?
+
+    Attributes:
+      chance: float32[R, B], that no stronger play of its kind comes, or no stronger bomb.
+      sure: bool[R, B], there can be none.
+      bombs: float32[B], bombs expected among the unseen cards; 0: there are none.
+    """
+
+    chance: jax.Array
+    sure: jax.Array
+    bombs: jax.Array
+
+
+def _rivals(unseen: jax.Array, level: jax.Array) -> tuple[dict[str, jax.Array], jax.Array]:
+    """Stronger plays expected among the unseen cards float32[15, B], float32[rows, B] of each
+    kind of play; and float32[B], all bombs."""
     rank = np.arange(RANKS)[:, None]
-    power = jnp.where(rank == level, 12.5, jnp.where(rank >= NUM_RANKS, rank, rank - 0.0))
-    over = power[None] > power[:, None]  # [of, than, B]
+    power = jnp.where(rank == level, 12.5, rank)
+    over = power[None] > power[:, None]  # [rank over, rank, B]
     above = lambda many: jnp.sum(jnp.where(over, many[None], 0.0), axis=1)  # noqa: E731
-    fade = lambda many, name: jnp.exp(-share * many / w["fade_" + name])  # noqa: E731
-    at_level = lambda x: jnp.take_along_axis(x, level[None], axis=0)  # noqa: E731
+    common, pad = unseen[:NUM_RANKS], jnp.zeros_like(unseen[:2])
+    above_common = lambda table: above(jnp.concatenate([_look_up(table, common), pad]))[:NUM_RANKS]  # noqa: E731
+    with_wild = lambda x: jnp.concatenate([x, jnp.take_along_axis(x, level[None], axis=0)])  # noqa: E731
 
-    pairs, triples = _look_up(_PAIRS, unseen), _look_up(_TRIPLES, unseen[:NUM_RANKS])
-    pad = jnp.zeros_like(unseen[:2])
+    four, five = above_common(_BOMBS), above_common(_FIVES)
+    fives = jnp.sum(_look_up(_FIVES, common), axis=0)
+    flushes = _FLUSHES * jnp.minimum(jnp.sum(common, axis=0) / 60.0, 1.0)
+    bombs = [four + fives + flushes, five + 0.3 * fives + flushes]
+    bombs += [0.3 * five / (1 + more) for more in range(5)]
+    later = (9 - np.arange(10, dtype=np.float32)[:, None]) / 9
     counts = {
-        "single": above(unseen),
-        "pair": above(pairs),
-        "triple": above(jnp.concatenate([triples, pad]))[:NUM_RANKS],
+        "single": with_wild(above(unseen)),
+        "pair": with_wild(above(_look_up(_PAIRS, unseen))),
+        "triple": above_common(_TRIPLES),
+        "straight": _later(common >= 1, 5, 10),
+        "tube": _later(common >= 2, 3, 12),
+        "plate": _later(common >= 3, 2, 13),
+        "bomb": jnp.concatenate(bombs),
+        "flush": flushes * later + 0.2 * fives,
+        "joker": jnp.zeros_like(flushes)[None],
     }
-    common = unseen[:NUM_RANKS]
-    counts["straight"] = _later(common >= 1, 5, 10)
-    counts["tube"] = _later(common >= 2, 3, 12)
-    counts["plate"] = _later(common >= 3, 2, 13)
-    fours, fives = _look_up(_BOMBS, common), _look_up(_FIVES, common)
-    of_four = above(jnp.concatenate([fours, pad]))[:NUM_RANKS]
-    of_five = above(jnp.concatenate([fives, pad]))[:NUM_RANKS]
-    all_four, all_five = jnp.sum(fours, axis=0), jnp.sum(fives, axis=0)
-    flushes = 0.3 * jnp.minimum(jnp.sum(common, axis=0) / 60.0, 1.0)
-    bombs = all_four + flushes
-    rows = [of_four + all_five + flushes, of_five + 0.3 * all_five + flushes]
-    six = 0.2 * all_five
-    rows += [0.3 * of_five / (1 + k) for k in range(5)]
-    counts["bomb"] = jnp.concatenate(rows)
-    windows = (9 - np.arange(10, dtype=np.float32)[:, None]) / 9
-    counts["flush"] = flushes * windows + six
-    counts["joker"] = jnp.zeros_like(level, jnp.float32)[None]
+    return counts, jnp.sum(_look_up(_BOMBS, common), axis=0) + flushes
 
-    size = {"single": 1, "pair": 2, "triple": 3, "straight": 5, "tube": 6, "plate": 6}
-    fades = {"tube": "long", "plate": "long", "flush": "bomb", "joker": "bomb"}
+
+def holds(unseen: jax.Array, level: jax.Array, share: jax.Array, most: jax.Array, w) -> Holds:
+    """What holds against opponents with at most `most` int[B] cards, who have the part `share`
+    float32[B] of the unseen cards float32[15, B]."""
+    counts, bombs = _rivals(unseen, level)
     chances, sures = [], []
-    for name in _ROWS:
-        n = counts[name]
-        if name in ("single", "pair"):
-            n = jnp.concatenate([n, at_level(n)])
-        chance, sure = fade(n, fades.get(name, name)), n <= 0
-        if name in size:
-            beyond = most < size[name]
-            chance, sure = jnp.where(beyond, 1.0, chance), sure | beyond
-        else:
-            beyond = most < 4
-            chance, sure = jnp.where(beyond, 1.0, chance), sure | beyond
-        chances.append(chance)
-        sures.append(sure)
+    for kind, number in counts.items():
+        too_few = most < _LEAST.get(kind, 4)
+        fade = jnp.exp(-share * number / w["fade_" + _FADE.get(kind, kind)])
+        chances.append(jnp.where(too_few, 1.0, fade))
+        sures.append((number <= 0) | too_few)
     bombs = jnp.where(most < 4, 0.0, bombs)
-    return jnp.concatenate(chances), jnp.concatenate(sures), bombs
+    found = Holds(jnp.concatenate(chances), jnp.concatenate(sures), bombs)
+    return Holds(*(settle(x)[0] for x in found))
 
 
 def _word(flags: jax.Array) -> jax.Array:
@@ -221,7 +226,7 @@ def _word(flags: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(flags, weight, 0), axis=0, dtype=jnp.uint16)
 
 
-def _rates(chance, sure, w) -> Rates:
+def _rates(chance: jax.Array, sure: jax.Array, w) -> Rates:
     """What plays still in hand are worth."""
     part = lambda x, name, size: x[_ROWS[name] : _ROWS[name] + size]  # noqa: E731
 
@@ -324,98 +329,112 @@ def decide(state) -> jax.Array:
     return jnp.take_along_axis(found, best[None], axis=0)[0].astype(jnp.int32)
 
 
+class View(NamedTuple):
+    """What the mover sees, [B] each; cards in hand: its own, of the next seat, of its partner, of
+    the seat before. `ahead` is 1, 2, 3 for the seat whose play is on the table, and `table_hold`
+    the chance of that play."""
+
+    mine: jax.Array
+    left: jax.Array
+    partner: jax.Array
+    right: jax.Array
+    on_lead: jax.Array
+    ahead: jax.Array
+    table_hold: jax.Array
+
+
+class Option(NamedTuple):
+    """A candidate, [K, B] each: what it is, what it leaves, and whether it holds."""
+
+    size: jax.Array
+    bomb: jax.Array
+    hold: jax.Array
+    sure: jax.Array
+    value: jax.Array
+    plays: jax.Array
+    weak: jax.Array
+    wins: jax.Array
+
+
 def judge(state, w) -> tuple[jax.Array, jax.Array]:
     """(candidates int16[K, B], their scores float32[K, B])."""
     me, level = state.current_player, state.level.astype(jnp.int32)
     hand = settle(pick(state.hands, me))[0]
     held = legality.hold(hand, level)
-    sizes = cards.count(jnp.moveaxis(state.hands, 0, 1))  # [4, B], public
-    of = lambda ahead: pick(sizes, (me + ahead) & 3)  # noqa: E731
-    mine, left, partner, right = (settle(of(i))[0] for i in range(4))
+    sizes = cards.count(jnp.moveaxis(state.hands, 0, 1))  # [4, B]; public
+    mine, left, partner, right = (settle(pick(sizes, (me + i) & 3))[0] for i in range(4))
 
-    # what is unseen, and how much of it the opponents hold
     seen = jnp.concatenate([hand, state.played.reshape(-1, hand.shape[-1])])
-    full = np.array([8.0] * NUM_RANKS + [2.0, 2.0], np.float32)[:, None]
-    unseen = settle(full - _per_rank(seen))[0]
+    unseen = settle(_DECK[:, None] - _per_rank(seen))[0]
     share = (left + right) / jnp.maximum(left + right + partner, 1)
-    most = jnp.maximum(left, right)
-    chance, sure, bombs = _holds(unseen, level, share, most, w)
-    (chance,), (sure,), (bombs,) = settle(chance), settle(sure), settle(bombs)
-    rates = Rates(*jax.tree.unflatten(*_settled(_rates(chance, sure, w))))
+    held_off = holds(unseen, level, share, jnp.maximum(left, right), w)
+    leaves, structure = jax.tree.flatten(_rates(held_off.chance, held_off.sure, w))
+    rates = jax.tree.unflatten(structure, settle(*leaves))
 
     found = settle(candidates(state.legal_action_mask, held, mine > MANY))[0]
-    plans = plan.plans(held, rates)
-    rest = plan.left_after(plans, found, held, rates)
-    value, plays, weak = settle(*rest)
-    value = value.astype(jnp.float32) / UNIT
+    rest = plan.left_after(plan.plans(held, rates), found, held, rates)
+    option = _option(found, Worth(*settle(*rest)), held_off, share, mine, w)
 
+    table = jnp.asarray(_PACKED)[jnp.maximum(state.table, 0).astype(jnp.int32)]
+    table_hold = jnp.take_along_axis(held_off.chance, (table & 255)[None], axis=0)[0]
+    ahead = (state.table_seat.astype(jnp.int32) - me) & 3
+    view = View(mine, left, partner, right, state.table < 0, ahead, table_hold)
+
+    score = option.value - w["weak"] * option.weak
+    score += jnp.where(option.size > 0, _play(option, view, w), _pass(view, w))
+    score += jnp.where(option.wins, w["win"], 0.0)
+    score = jnp.where(state.stage == PLAY, score, option.value + _return(state, found))
+    return found, jnp.where(option.value > NEVER / UNIT / 4, score, score - 1000.0)
+
+
+def _option(found, rest: Worth, held_off: Holds, share, mine, w) -> Option:
     packed = jnp.asarray(_PACKED)[found.astype(jnp.int32)]
     row, size, bomb = packed & 255, (packed >> 8) & 15, (packed >> 12) == 1
-    hold = jnp.take_along_axis(chance, row, axis=0)
-    is_sure = jnp.take_along_axis(sure, row, axis=0)
-    safe = bombs <= 0
-    is_sure &= bomb | safe
-    hold = jnp.where(bomb, hold, hold * jnp.exp(-w["bombed"] * bombs * share))
-    hold = jnp.where(is_sure, 1.0, hold)
+    safe = held_off.bombs <= 0
+    sure = jnp.take_along_axis(held_off.sure, row, axis=0) & (bomb | safe)
+    hold = jnp.take_along_axis(held_off.chance, row, axis=0)
+    hold *= jnp.where(bomb, 1.0, jnp.exp(-w["bombed"] * held_off.bombs * share))
+    value = rest.value.astype(jnp.float32) / UNIT
+    # out, or holding, and then all plays but the last hold, too
+    out = size == mine
+    wins = (size > 0) & (out | (sure & (rest.weak <= 1) & (safe | (rest.plays <= 1))))
+    value += jnp.where(out, w["win"], 0.0)
+    return Option(size, bomb, jnp.where(sure, 1.0, hold), sure, value, rest.plays, rest.weak, wins)
 
-    # the lead after the play
-    lead = jnp.where(plays == 1, w["lead_1"], jnp.where(plays == 2, w["lead_2"], 0.0))
-    lead = w["lead"] + jnp.where(plays == 3, w["lead_3"], lead)
-    lead -= w["lead_many"] * plays / 10.0
-    lead += jnp.where(weak <= 1, w["lead_weak_1"], jnp.where(weak == 2, w["lead_weak_2"], 0.0))
-    lead += jnp.where(bomb, w["bomb_lead"], 0.0)
-    playing = size > 0
-    score = value - w["weak"] * weak + jnp.where(playing, hold * lead, 0.0)
-    goes_out = playing & (size == mine)
-    score += jnp.where(goes_out, 2 * w["win"], 0.0)
-    # all that is left but one play holds for certain: so does the hand
-    certain = is_sure & (weak <= 1) & (safe | (plays <= 1))
-    score += jnp.where(playing & certain, w["win"], 0.0)
 
-    on_lead = state.table < 0
-    table = jnp.asarray(_PACKED)[jnp.maximum(state.table, 0).astype(jnp.int32)]
-    table_hold = jnp.take_along_axis(chance, (table & 255)[None], axis=0)[0]
-    ahead = (state.table_seat.astype(jnp.int32) - me) & 3
-    partners = ~on_lead & (ahead == 2)
-    opponents = ~on_lead & ~partners
-    owner = jnp.where(ahead == 1, left, right)
-
-    # passing on an opponent's play
-    cost = w["pass"] + w["pass_danger"] * _look_up(_DANGER, owner)
-    other = jnp.where(ahead == 1, right, left)
-    cost += w["pass_other"] * _look_up(_DANGER, other)
-    cost += w["pass_many"] * jnp.max(jnp.where(playing, 0, plays), axis=0) / 10.0
-    waits = (ahead == 3) & (partner > 0)
-    cost = jnp.where(waits, cost * w["pass_partner_acts"], cost)
-    # passing on the partner's: the lead stays with the side
-    gain = w["partner_lead"] + w["partner_danger"] * _look_up(_DANGER, partner)
-    gain = gain * jnp.sqrt(table_hold)
-    passed = jnp.where(opponents, -cost, jnp.where(partners, gain, 0.0))
-    score += jnp.where(playing, 0.0, passed)
+def _play(option: Option, view: View, w) -> jax.Array:
+    """float32[K, B]: the lead after a play, and what it does to the others."""
+    size, bomb, plays = option.size, option.bomb, option.plays
+    near = jnp.where(plays == 1, w["lead_1"], jnp.where(plays == 2, w["lead_2"], 0.0))
+    near = jnp.where(plays == 3, w["lead_3"], near)
+    score = option.hold * (w["lead"] + near - w["lead_many"] * plays / 10.0)
+    score += jnp.where(view.on_lead, w["size"] * size, 0.0)
+    score += jnp.where(view.on_lead & (size >= 5) & ~bomb, w["lead_five"], 0.0)
+    partners = ~view.on_lead & (view.ahead == 2)
     over = w["over_partner"] + jnp.where(bomb, w["bomb_partner"], 0.0)
-    score -= jnp.where(playing & partners & ~goes_out & ~certain, over, 0.0)
+    score -= jnp.where(partners & ~option.wins, over, 0.0)
+    # who could go out over it
+    beaten = jnp.where(bomb | option.sure, 0.0, 1.0 - option.hold)
+    score -= jnp.where((size == view.left) | (size == view.right), w["gift"] * beaten, 0.0)
+    fed = (size == view.partner) & (size <= 2) & view.on_lead
+    return score + jnp.where(fed, w["feed"] * beaten, 0.0)
 
-    # leading
-    score += jnp.where(on_lead & (size >= 5) & ~bomb, w["lead_five"], 0.0)
-    score += jnp.where(on_lead, w["size"] * size, 0.0)
-    small = jnp.zeros_like(score)
-    for opponent in (left, right):
-        fits = (size == opponent) & ~bomb
-        small = jnp.maximum(small, jnp.where(fits, 1.0 - hold, 0.0))
-    score -= jnp.where(playing & ~is_sure, w["gift"] * small, 0.0)
-    fed = (size == partner) & (size <= 2) & on_lead & ~bomb
-    score += jnp.where(fed, w["feed"] * (1.0 - hold), 0.0)
 
-    # a card to return: the useful ones to the partner
-    back = state.stage != PLAY
-    mine_to = (state.to == me) & (state.to >= 0)
-    payer = jnp.max(jnp.where(mine_to, np.arange(SEATS)[:, None], -1), axis=0)
-    friend = payer == ((me + 2) & 3)
+def _pass(view: View, w) -> jax.Array:
+    """float32[B]: what a pass costs over an opponent's play, or gains over the partner's."""
+    owner = jnp.where(view.ahead == 1, view.left, view.right)
+    cost = w["pass"] + w["pass_danger"] * _look_up(_DANGER, owner)
+    partner_acts = (view.ahead == 3) & (view.partner > 0)
+    cost = jnp.where(partner_acts, w["pass_partner_acts"] * cost, cost)
+    gain = w["partner_lead"] + w["partner_danger"] * _look_up(_DANGER, view.partner)
+    # of the two opponents one has already passed
+    return jnp.where(view.ahead == 2, gain * jnp.sqrt(view.table_hold), -cost)
+
+
+def _return(state, found) -> jax.Array:
+    """float32[K, B]: the better of two useless cards to the partner, the worse to an opponent."""
+    to_me = (state.to == state.current_player) & (state.to >= 0)
+    payer = jnp.max(jnp.where(to_me, np.arange(SEATS)[:, None], -1), axis=0)
+    friend = payer == ((state.current_player + 2) & 3)
     rank = jnp.asarray(actions.KEY)[found.astype(jnp.int32)].astype(jnp.float32)
-    score = jnp.where(back, value + rank * jnp.where(friend, 0.02, -0.02), score)
-    return found, jnp.where(value > NEVER / UNIT / 4, score, score - 1000.0)
-
-
-def _settled(tree):
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, settle(*leaves)
+    return rank * jnp.where(friend, 0.02, -0.02)
