@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,7 +13,14 @@ import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxgames.conformance.report import rule
-from jaxgames.conformance.trial import Trial, difference, require, singles
+from jaxgames.conformance.trial import (
+    Trial,
+    difference,
+    draws,
+    inner_equations,
+    require,
+    singles,
+)
 from jaxgames.core import choose_uniform, game_type, games, make
 
 
@@ -154,10 +161,10 @@ def chance(trial: Trial) -> str:
     """What draws random numbers depends on the key it is given."""
     game, state = trial.game, singles(trial.start, 1)[0]
     deals = len({_bytes(s) for s in singles(trial.start, trial.n)})
-    if _draws(game.init, _key(0)):
+    if draws(game.init, _key(0)):
         require(deals > 1, "init draws random numbers, but every key gives the same deal")
     moves = 0
-    if _draws(game.step, state, jnp.int32(0), _key(0)):
+    if draws(game.step, state, jnp.int32(0), _key(0)):
         move = trial.play.moves
         for again in range(8):
             other = trial.step(move.before, move.action, trial.keys(4, again))
@@ -284,26 +291,8 @@ def _program(function: Callable, args: tuple) -> tuple[str, list[bytes]]:
     return text, [np.asarray(c).tobytes() for c in consts]
 
 
-def _inner(jaxpr: Any) -> Iterator[Any]:
-    """Every equation, those of inner jaxprs too."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for value in jax.tree.leaves(
-            list(eqn.params.values()), is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")
-        ):
-            inner = getattr(value, "jaxpr", value)
-            if hasattr(inner, "eqns"):
-                yield from _inner(inner)
-
-
 def _equations(jaxpr: Any) -> int:
-    return sum(1 for _ in _inner(jaxpr))
-
-
-def _draws(function: Callable, *args: Any) -> bool:
-    """Whether a function draws random numbers, from whatever key."""
-    names = {eqn.primitive.name for eqn in _inner(jax.make_jaxpr(function)(*args).jaxpr)}
-    return bool(names & {"random_bits", "threefry2x32", "rng_bit_generator"})
+    return sum(1 for _ in inner_equations(jaxpr))
 
 
 def _compile_seconds(function: Callable, args: tuple) -> float:

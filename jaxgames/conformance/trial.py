@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -43,8 +44,8 @@ class Play:
       final: last positions, State[N].
       length: int[N], plies; `max_steps` also when unfinished.
       returns: float64[N, P], summed rewards.
-      moves: transitions from unfinished positions, N of them, the last ply of games among
-        them.
+      moves: transitions from unfinished positions, N of them, the last ply of games and steps
+        in which chance took a part among them.
       faults: what went wrong on the way, by rule.
     """
 
@@ -94,7 +95,8 @@ class Trial:
         game, n, state = self.game, self.n, self.start
         length = np.zeros(n, int)
         returns = np.zeros((n, game.num_players))
-        kept, ends, faults, stride = [], [], {}, 1
+        kept, ends, lucky, faults, stride = [], [], [], {}, 1
+        wanted = max(n // 8, 1) if self._step_draws() else 0  # steps with chance to look for
         for ply in range(game.max_steps):
             alive = ~np.asarray(state.done)
             if not alive.any():
@@ -110,13 +112,24 @@ class Trial:
             host = _host(move)
             if ended.any():
                 ends.append(_pick(host, ended))
+            if wanted > 0:
+                other = self.step(state, action, self.keys(10, ply))
+                differs = alive & differing(after, other)
+                wanted -= int(differs.sum())
+                if differs.any():
+                    lucky.append(_pick(host, differs))
             if ply % stride == 0:
                 kept.append(_pick(host, alive))
             if len(kept) > _KEPT:
                 kept, stride = kept[::2], 2 * stride
             state = after
         require(kept, "every game is over at its start")
-        return Play(state, length, returns, self._sample(kept, ends), faults)
+        return Play(state, length, returns, self._sample(kept, ends, lucky), faults)
+
+    def _step_draws(self) -> bool:
+        """Whether `step` draws random numbers at all."""
+        state = jax.eval_shape(self.game.init, self._root)
+        return draws(self.game.step, state, jnp.int32(0), self._root)
 
     def _look(self, state: State, alive: np.ndarray, ply: int, faults: dict[str, str]) -> None:
         """Notes what must hold in every unfinished position."""
@@ -126,10 +139,16 @@ class Trial:
         if (alive & ~np.asarray(state.legal_action_mask).any(axis=1)).any():
             faults.setdefault("mask", f"no legal action in an unfinished position, ply {ply}")
 
-    def _sample(self, kept: list[Transition], ends: list[Transition]) -> Transition:
-        """N transitions, about a quarter of them ends of games."""
-        few = [self._some(ends, min(self.n // 4, sum(len(e.action) for e in ends)))] if ends else []
-        many = self._some(kept, self.n - sum(len(e.action) for e in few))
+    def _sample(
+        self, kept: list[Transition], ends: list[Transition], lucky: list[Transition]
+    ) -> Transition:
+        """N transitions, about a quarter of them ends of games, an eighth with chance."""
+        few = [
+            self._some(moves, min(most, sum(len(m.action) for m in moves)))
+            for moves, most in ((ends, self.n // 4), (lucky, max(self.n // 8, 1)))
+            if moves
+        ]
+        many = self._some(kept, self.n - sum(len(f.action) for f in few))
         return _device(_concatenate([many, *few]))
 
     def _some(self, moves: list[Transition], count: int) -> Transition:
@@ -226,6 +245,25 @@ def differing(a: Tree, b: Tree) -> np.ndarray:
 
 def _type(x: Any) -> str:
     return f"{x.dtype}{list(x.shape)}"
+
+
+def inner_equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation, those of inner jaxprs too."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for value in jax.tree.leaves(
+            list(eqn.params.values()), is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")
+        ):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from inner_equations(inner)
+
+
+def draws(function: Callable, *args: Any) -> bool:
+    """Whether a function draws random numbers, from whatever key."""
+    jaxpr = jax.make_jaxpr(function)(*args).jaxpr
+    names = {eqn.primitive.name for eqn in inner_equations(jaxpr)}
+    return bool(names & {"random_bits", "threefry2x32", "rng_bit_generator"})
 
 
 # Rows are gathered in numpy: on the device every new number of rows would compile anew.

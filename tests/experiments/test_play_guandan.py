@@ -1,0 +1,109 @@
+"""`jaxgames play guandan` through a pipe: tribute, exact cards, readings, matches."""
+
+import io
+import re
+
+import pytest
+
+from experiments.cli import main
+from jaxgames import record
+from jaxgames.guandan import text
+from tests.jaxgames.guandan.positions import make, opening
+from tests.jaxgames.guandan.test_game import RICH
+
+SEATS = "play.seats=[human,greedy]"
+
+
+@pytest.fixture
+def play(monkeypatch, capsys):
+    """play(lines, *words) -> transcript."""
+
+    def run(lines, *words):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        code = main(["play", "guandan", *words])
+        captured = capsys.readouterr()
+        assert (code, captured.err) == (0, "")
+        return captured.out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory):
+    """A record at a first lead with two wilds."""
+    from jaxgames.match import Match
+
+    game = make(tribute=False, levels="2/2")
+    path = tmp_path_factory.mktemp("rich") / "rich.json"
+    record.write(path, record.from_match(Match(game, 1, opening(game, {0: RICH}))))
+    return path
+
+
+FIRST = ("game.options.tribute=false", "game.options.levels=2/2", SEATS)
+
+
+def test_tribute_is_asked_and_told(play):
+    out = play(["5 5", "pass", "1", "undo", "3"], SEATS, "seed=5")
+    assert "seat 3 (greedy) plays a card to pay, face down\n  seat 3 pays S7 to seat 0\n" in out
+    assert "Seat 0 returns a card" in out
+    assert "1) return 2 [D2]" in out
+    assert "not played: 5 5 is not what may be given now: return 2 or" in out
+    assert "not played: a return is due: name one card" in out
+    assert "  seat 0 returns D2 to seat 3\n  seat 3 leads\n" in out
+    assert "  seat 0 returns S4 to seat 3\n" in out
+
+
+def test_cards_are_named_and_readings_are_asked_for(play, rich, tmp_path):
+    saved = tmp_path / "game.json"
+    lines = [
+        "moves pair",
+        "moves pears",
+        "S5 S6",
+        "S4 S5 S6 S7 H2",
+        "no",
+        "S4 S5 S6 S7 H2",
+        "2",
+        "undo",
+        "pair 5: S5 S5",
+        "pair 5: S5 D5",
+        f"save {saved}",
+    ]
+    out = play(lines, *FIRST, f"play.load='{rich}'")
+    assert re.search(r"\d+\) pair 9\+\* \[S9 H2 as 9\]", out)
+    assert "no legal move begins with 'pears'" in out
+    assert "not played: S5 S6 is no play that the hand can make" in out
+    assert re.search(r"1\) straight 3-7\+\*: .*\n.*2\) straight 4-8\+\*", out)
+    assert "which of these? no\nnothing played" in out
+    assert "not played: the hand holds 1 of S5" in out
+    (kept,) = record.read(saved)
+    assert kept.moves[0].move == "pair 5: S5 D5"
+    assert record.replay(kept).ply == len(kept.moves) > 1
+
+
+def test_no_other_hand_is_shown(play, rich):
+    out = play(["single 3", "board", "pass", "board"], *FIRST, f"play.load='{rich}'")
+    assert out.count("your hand:") >= 3
+    assert "hand of seat" not in out
+
+
+def test_a_q_is_a_queen_beside_other_cards(play, rich):
+    out = play(["Q Q", "quit"], *FIRST, f"play.load='{rich}'")
+    assert "not played" not in out
+    assert re.search(r"seat 1 \(greedy\) plays", out)
+
+
+def test_a_match_goes_on_to_its_end(play):
+    options = dict(unit="match", levels="Q/A", max_rounds=3, profile="v1006")
+    words = [f"game.options.{name}={value}" for name, value in options.items()]
+    out = play([], *words, "play.seats=[random]", "seed=3")
+    assert "the round is over: seat" in out
+    assert re.search(r"new cards, level [2-9TJQKA], round of team [01]", out)
+    assert re.search(r"team [01] rises from level", out)
+    assert "the game was cut at its longest length" in out or "win the match" in out
+    assert "won by seats" in out or "a draw" in out
+
+
+def test_the_position_of_a_transcript_is_a_text(rich):
+    (start,) = record.read(rich)
+    game = make(tribute=False, levels="2/2")
+    assert text.to_text(text.from_text(game, start.start)) == start.start
