@@ -49,17 +49,20 @@ def settle(*arrays):
 
     Left alone, XLA on a CPU works out a long chain of cheap operations anew for every array
     that depends on it, and twice as often with every concatenation on the way. A look-up of
-    rows is never joined with what it reads, so one in between ends the chain. Arrays of one
-    shape and dtype travel together.
+    rows is never joined with what it reads, so one in between ends the chain. Arrays with rows
+    are looked up as they are; single rows of one shape and dtype are put together first.
     """
-    arrays = [jnp.asarray(x) for x in arrays]
-    out = list(arrays)
-    kinds = {(x.shape, x.dtype) for x in arrays}
-    for kind in sorted(kinds, key=str):
-        places = [i for i, x in enumerate(arrays) if (x.shape, x.dtype) == kind]
+    out = [jnp.asarray(x) for x in arrays]
+    single: dict[tuple, list[int]] = {}
+    for i, x in enumerate(out):
+        if x.ndim > 1 and len(x) > 1:
+            out[i] = x[np.arange(len(x))]
+        else:
+            single.setdefault((x.shape, x.dtype), []).append(i)
+    for places in single.values():
         # a look-up in a single row would be optimised away
         rows = places if len(places) > 1 else places * 2
-        stored = jnp.stack([arrays[i] for i in rows])[np.arange(len(rows))]
+        stored = jnp.stack([out[i] for i in rows])[np.arange(len(rows))]
         for row, i in enumerate(places):
             out[i] = stored[row]
     return out

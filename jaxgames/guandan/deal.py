@@ -29,11 +29,14 @@ _REDEALT = 16  # rows dealt together
 
 
 def pick(rows: jax.Array, seat: jax.Array) -> jax.Array:
-    """[..., B], of rows [4, ..., B] the one of `seat` int[B]."""
-    mine = (np.arange(len(rows))[:, None] == seat).reshape(
-        (len(rows),) + (1,) * (rows.ndim - 2) + seat.shape
-    )
-    return jnp.sum(jnp.where(mine, rows, 0), axis=0, dtype=rows.dtype)
+    """[..., B], of rows [n, ..., B] that of `seat` int[B]; the first one for a seat outside.
+
+    One choice after the other: over a short first axis that is several times faster than a sum.
+    """
+    found = rows[0]
+    for number in range(1, len(rows)):
+        found = jnp.where(seat == number, rows[number], found)
+    return found
 
 
 def team(seat):

@@ -28,6 +28,7 @@ from jaxgames.guandan.rules import Profile
 U16 = jnp.uint16
 _EIGHT = 8
 _LAYERS = 5
+_PLACES = np.arange(4 * _LAYERS, dtype=np.int8).reshape(_LAYERS, 4, 1)
 
 
 class Pattern(NamedTuple):
@@ -86,8 +87,9 @@ def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile)
     of = Parts(*settle(*legality.parts(action)))
     wanted = pattern(of, level)
     held = legality.hold(hand, level)
-    natural = legality.without_wilds(hand, held.level)
-    free = settle(*[plane & wanted.suits[i % 4] for i, plane in enumerate(natural)])
+    natural = jnp.stack(legality.without_wilds(hand, held.level))
+    suits = jnp.stack(wanted.suits * 2)
+    (free,) = settle(natural & suits)
     layers = _layers(free, held)
     counts = tally(free, _EIGHT)
 
@@ -102,23 +104,21 @@ def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile)
     wilds, spare = settle(wilds, spare)
     taken, left = _take(need, layers)
     taken = _spare(taken, natural, spare, _may_be_spared(of, held, book))
-    taken = settle(*_planes(taken))
-    taken = _without_one_suit(taken, left, of, held, book)
+    taken = _without_one_suit(_planes(taken), left, of, held, book)
     once, twice = taken[:4], taken[4:]
-    rows = [a | b for a, b in zip(once, twice, strict=True)]
-    rows += [a & b for a, b in zip(once, twice, strict=True)]
-    rows[HEARTS] |= held.level & flag(wilds >= 1)
-    rows[HEARTS + 4] |= held.level & flag(wilds >= 2)
-    return jnp.stack(rows)
+    hearts = np.arange(4)[:, None] == HEARTS
+    first = jnp.where(hearts, held.level & flag(wilds >= 1), U16(0))
+    second = jnp.where(hearts, held.level & flag(wilds >= 2), U16(0))
+    return jnp.concatenate([once | twice | first, (once & twice) | second])
 
 
 def _either(words) -> jax.Array:
     return functools.reduce(jnp.bitwise_or, words)
 
 
-def _planes(layers: list[list[jax.Array]]) -> list[jax.Array]:
-    """Layers of cards as eight planes; the first layer holds the second copies."""
-    return [_either([layer[suit] for layer in layers[1:]]) for suit in range(4)] + layers[0]
+def _planes(cards: jax.Array) -> jax.Array:
+    """Cards [layer, suit, B] as eight planes; the first layer holds the second copies."""
+    return jnp.concatenate([_either(cards[1:]), cards[0]])
 
 
 def _total(words: list[jax.Array]) -> jax.Array:
@@ -159,58 +159,46 @@ def _may_be_spared(of: Parts, held, book: Profile) -> jax.Array:
     return settle(~ranks_of_window(lies))[0]
 
 
-def _spare(taken, natural, spare: jax.Array, allowed: jax.Array):
-    """The cards taken, [layer][suit], with up to two of them replaced by wilds that are left
-    over: those that save a bomb or a straight flush first, then the dearest."""
+def _spare(taken, natural, spare: jax.Array, allowed: jax.Array) -> jax.Array:
+    """The cards taken, uint16[layer, suit, B], with up to two of them replaced by wilds that are
+    left over: those that save a bomb or a straight flush first, then the dearest."""
     bombs = tally(natural, 4)[4]
     for number in range(2):
         more = spare - number
-        after = [a & ~t for a, t in zip(natural, _planes(taken), strict=True)]
+        (after,) = settle(natural & ~_planes(taken))
         left = tally(after, 4)
-        bomb = bombs & ~left[4] & (left[3] | (left[2] & flag(more >= 2)))
-        by_layer = [_either(layer) for layer in reversed(taken)]
-        flush = _either([word & flag(jax.lax.population_count(word) <= more) for word in taken[-1]])
+        by_layer = [_either(layer) for layer in taken[::-1]]
+        bomb = bombs & ~left[4] & (left[3] | (left[2] & flag(more >= 2))) & _either(by_layer)
+        few = flag(jax.lax.population_count(taken[-1]).astype(jnp.int32) <= more)
+        flush = _either(taken[-1] & few)
         may = allowed & flag(more > 0)
-        bomb &= _either(by_layer)
-        rank = _first([word & may for word in (bomb, flush, *by_layer)])
-        (rank,) = settle(rank)
-        flat = [word for layer in reversed(taken) for word in layer]
-        gone = _one_of(rank, flat)  # the dearest card of the rank
-        kept = settle(*[word & ~g for word, g in zip(flat, gone, strict=True)])
-        taken = _by_layer(kept)[::-1]
+        (rank,) = settle(_first([word & may for word in (bomb, flush, *by_layer)]))
+        dearest = _last_with(rank, taken)
+        taken = jnp.where(_PLACES == dearest, taken & ~rank, taken)
     return taken
 
 
-def _one_of(ranks: jax.Array, words: list[jax.Array]) -> list[jax.Array]:
-    """Of each of `ranks` the card in the first of `words` that has one."""
-    found = []
-    for word in words:
-        found.append(word & ranks)
-        ranks = ranks & ~word
-    return found
+def _last_with(rank: jax.Array, cards: jax.Array) -> jax.Array:
+    """int8[B]: the last place of cards [layer, suit, B] with a card of the rank; -1 for none."""
+    at = jnp.full(rank.shape, -1, jnp.int8)
+    for place, word in enumerate(cards.reshape(4 * _LAYERS, -1)):
+        at = jnp.where((word & rank) != 0, jnp.int8(place), at)
+    return settle(at)[0]
 
 
-def _layers(free: list[jax.Array], held) -> list[list[jax.Array]]:
-    """Five layers of four suits that together are the cards of `free`, the dearest last."""
-    layers = [[] for _ in range(_LAYERS)]
-    for suit in range(4):
-        places, once = wheel(held.suits[suit]), free[suit]
-        fits = legality.fit([jnp.full_like(places, 0xFFFF), places], Kind.STRAIGHT_FLUSH)
-        near = _members(fits[0] | (fits[1] & held.wild[1]) | (fits[2] & held.wild[2]))
-        natural = _members(fits[0])
-        # all windows share the cards that are in the first and in the last of them
-        first, last = fits[0] & (~fits[0] + 1), legality.highest(fits[0])
-        shared = natural & _members(first) & _members(last)
-        layers[0].append(free[suit + 4])
-        layers[1].append(once & ~near)
-        layers[2].append(once & near & ~natural)
-        layers[3].append(once & natural & ~shared)
-        layers[4].append(once & shared)
-    return _by_layer(settle(*[plane for layer in layers for plane in layer]))
-
-
-def _by_layer(planes: list[jax.Array]) -> list[list[jax.Array]]:
-    return [planes[i : i + 4] for i in range(0, 4 * _LAYERS, 4)]
+def _layers(free: jax.Array, held) -> jax.Array:
+    """uint16[5, 4, B]: the cards of `free` uint16[8, B] by layer and suit, the dearest last."""
+    places, once = wheel(jnp.stack(held.suits)), free[:4]
+    fits = legality.fit([jnp.full_like(places, 0xFFFF), places], Kind.STRAIGHT_FLUSH)
+    near = _members(fits[0] | (fits[1] & held.wild[1]) | (fits[2] & held.wild[2]))
+    natural = _members(fits[0])
+    # all windows share the cards that are in the first and in the last of them
+    first, last = fits[0] & (~fits[0] + 1), legality.highest(fits[0])
+    shared = natural & _members(first) & _members(last)
+    near, natural, shared = settle(near, natural, shared)
+    layers = [free[4:], once & ~near, once & near & ~natural]
+    layers += [once & natural & ~shared, once & shared]
+    return settle(jnp.stack(layers))[0]
 
 
 def _members(windows: jax.Array) -> jax.Array:
@@ -218,26 +206,24 @@ def _members(windows: jax.Array) -> jax.Array:
     return ranks_of_window(_either([windows << i for i in range(5)]))
 
 
-def _take(
-    need: list[jax.Array], layers: list[list[jax.Array]]
-) -> tuple[list[list[jax.Array]], list[list[jax.Array]]]:
-    """(taken, left): the cards taken of each layer and suit, and the layers without them.
+def _take(need: list[jax.Array], layers: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(taken, left) of uint16[layer, suit, B]: the cheapest cards that meet the need, the rest.
 
     What is still needed of each rank is a binary number, one digit a word.
     """
     digits = settle(*[_digit(need, d) for d in range(4)])
-    taken, left = [], []
+    taken = []
     for layer in layers:
-        here = []
         for cards in layer:
             got = cards & _either(digits)
-            here.append(got)
+            taken.append(got)
             for d in range(4):
                 digits[d], got = digits[d] ^ got, got & ~digits[d]  # subtract one, borrow
-        *digits, s, h, c, d = settle(*digits, *here)
-        taken.append([s, h, c, d])
-        left.append([cards & ~got for cards, got in zip(layer, taken[-1], strict=True)])
-    return taken, left
+        *digits, s, h, c, d = settle(*digits, *taken[-4:])
+        taken[-4:] = s, h, c, d
+    (stacked,) = settle(jnp.stack(taken))
+    stacked = stacked.reshape(layers.shape)
+    return stacked, layers & ~stacked
 
 
 def _digit(need: list[jax.Array], digit: int) -> jax.Array:
@@ -246,9 +232,11 @@ def _digit(need: list[jax.Array], digit: int) -> jax.Array:
     return functools.reduce(jnp.bitwise_xor, [need[k] for k in changes])
 
 
-def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> list[jax.Array]:
-    """A plain straight whose cards came out as one suit gets one card of another suit."""
-    once = [taken[suit] | taken[suit + 4] for suit in range(4)]
+def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> jax.Array:
+    """Planes uint16[8, B]: a plain straight whose cards came out as one suit gets one card of
+    another suit, out of the cards `left` [layer, suit, B]."""
+    (taken,) = settle(taken)
+    once = taken[:4] | taken[4:]
     faces = wheel(once[HEARTS] | held.level)
     printed = functools.reduce(jnp.bitwise_and, [faces >> i for i in range(5)]) & 0x3FF
     with_wild = (of.wilds == 1) & (printed != 0)
@@ -258,13 +246,13 @@ def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> list[jax.A
     for suit in range(4):
         wrong = (of.wilds == 0) | (with_wild if suit == HEARTS else False)
         out.append(flag((of.kind == Kind.STRAIGHT) & wrong & _is_one_suit(once, suit)))
-    out = settle(*out)
-    others = [[plane & ~out[suit] for suit, plane in enumerate(layer)] for layer in left]
-    places = _either(once)
-    swap = _first([_either(layer) & places for layer in others]) & _either(out)
-    (swap,) = settle(swap)
-    more = _by_layer(settle(*_one_of(swap, [word for layer in others for word in layer])))
-    return settle(*[(had & ~swap) | got for had, got in zip(taken, _planes(more), strict=True)])
+    out = jnp.stack(settle(*out))
+    others = left & ~out
+    by_layer = [_either(layer) & _either(once) for layer in others]
+    (swap,) = settle(_first(by_layer) & _either(out))
+    cheapest = 4 * _LAYERS - 1 - _last_with(swap, others[::-1, ::-1])
+    more = jnp.where(_PLACES == cheapest, swap, U16(0))
+    return (taken & ~swap) | _planes(more)
 
 
 def _is_one_suit(once: list[jax.Array], suit: int) -> jax.Array:
