@@ -42,25 +42,25 @@ def ppo(folder, *texts):
 
 def test_a_run_and_its_resumption(tmp_path):
     """Two chunks and two more are four chunks, bit for bit; the bundle is an agent's."""
-    result = experiments.train("", ppo(tmp_path, "run.name=a"))
+    fixed = ("train.decay=false", "train.eval.every=0")
+    result = experiments.train("", ppo(tmp_path, *fixed, "run.name=whole"))
     assert result["updates"] == 8
-    rows = [json.loads(line) for line in (tmp_path / "a" / "metrics.jsonl").open()]
+    rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").open()]
     train = [row for row in rows if row["kind"] == "train"]
     assert "taught/top1" in train[0] and "league/win" in train[1]
 
-    fixed = ("train.decay=false", "train.eval.final_pairs=0")
-    experiments.train("", ppo(tmp_path, *fixed, "run.name=whole"))
-    experiments.train("", ppo(tmp_path, *fixed, "run.name=part", "train.chunks=2"))
+    rest = (*fixed, "train.eval.final_pairs=0")
+    experiments.train("", ppo(tmp_path, *rest, "run.name=part", "train.chunks=2"))
     texts = [f"run.dir={tmp_path}", "run.name=part", "run.resume=true", "train.chunks=4"]
     experiments.train("", texts)
     assert bits(last_state(tmp_path / "part")) == bits(last_state(tmp_path / "whole"))
 
-    meta = bundle.read_meta(tmp_path / "a" / "best")
+    meta = bundle.read_meta(tmp_path / "whole" / "best")
     assert meta["agent"] == "ppo" and meta["network"]["kind"] == "cards"
     game = configs.make_game(configs.load("", PPO).config)
     states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
-    for options in ("net", "temp=1", "sims=2:worlds=1"):
-        seat = agents.from_spec(f"{tmp_path}/a:{options}", game)
+    for options in ("net", "sims=2:worlds=1"):
+        seat = agents.from_spec(f"{tmp_path}/whole:{options}", game)
         action = seat.agent.act(seat.params, jax.random.key(1), states, states.current_player)
         assert bool(jnp.all((action >= 0) & (action < 9)))
 
