@@ -33,13 +33,10 @@ def rich(tmp_path_factory):
     """A record at a first lead with two wilds."""
     from jaxgames.match import Match
 
-    game = make(tribute=False, levels="2/2")
+    start = opening({0: RICH})
     path = tmp_path_factory.mktemp("rich") / "rich.json"
-    record.write(path, record.from_match(Match(game, 1, opening(game, {0: RICH}))))
+    record.write(path, record.from_match(Match(start.game, 1, start)))
     return path
-
-
-FIRST = ("game.options.tribute=false", "game.options.levels=2/2", SEATS)
 
 
 def test_tribute_is_asked_and_told(play):
@@ -68,7 +65,7 @@ def test_cards_are_named_and_readings_are_asked_for(play, rich, tmp_path):
         "pair 5: S5 D5",
         f"save {saved}",
     ]
-    out = play(lines, *FIRST, f"play.load='{rich}'")
+    out = play(lines, SEATS, f"play.load='{rich}'")
     assert re.search(r"\d+\) pair 9\+\* \[S9 H2 as 9\]", out)
     assert "no legal move begins with 'pears'" in out
     assert "not played: S5 S6 is no play that the hand can make" in out
@@ -81,13 +78,13 @@ def test_cards_are_named_and_readings_are_asked_for(play, rich, tmp_path):
 
 
 def test_no_other_hand_is_shown(play, rich):
-    out = play(["single 3", "board", "pass", "board"], *FIRST, f"play.load='{rich}'")
+    out = play(["single 3", "board", "pass", "board"], SEATS, f"play.load='{rich}'")
     assert out.count("your hand:") >= 3
     assert "hand of seat" not in out
 
 
 def test_a_q_is_a_queen_beside_other_cards(play, rich):
-    out = play(["Q Q", "quit"], *FIRST, f"play.load='{rich}'")
+    out = play(["Q Q", "quit"], SEATS, f"play.load='{rich}'")
     assert "not played" not in out
     assert re.search(r"seat 1 \(greedy\) plays", out)
 
@@ -105,5 +102,4 @@ def test_a_match_goes_on_to_its_end(play):
 
 def test_the_position_of_a_transcript_is_a_text(rich):
     (start,) = record.read(rich)
-    game = make(tribute=False, levels="2/2")
-    assert text.to_text(text.from_text(game, start.start)) == start.start
+    assert text.to_text(text.from_text(make(), start.start)) == start.start

@@ -16,35 +16,37 @@ def make(**options):
 
 
 def deal(hands: dict[int, str]) -> list[str]:
-    """Four hands as text; seats not named get the cards that are left, in card order."""
-    named = {seat: held.split() for seat, held in hands.items()}
+    """Four hands as text; named ones may be short, what lacks are the cards left, in order."""
+    named = {seat: hands.get(seat, "").split() for seat in range(4)}
     left = np.full(cards.TYPES, cards.COPIES)
     for held in named.values():
         left -= cards.counts(held)
     rest = iter(cards.names(left))
     return [
-        " ".join(named[q]) if q in named else " ".join(next(rest) for _ in range(cards.HAND))
-        for q in range(4)
+        " ".join([*held, *(next(rest) for _ in range(cards.HAND - len(held)))])
+        for held in named.values()
     ]
 
 
-def opening(game, hands: dict[int, str], seat: int = 0, levels: str = "2 2"):
-    """The first lead of a round without tribute (rules: tribute=False); hands of 27 cards."""
-    owner = "-" if game.rules.given_levels is not None else "0"
+def opening(hands: dict[int, str]):
+    """Seat 0 leads at level 2 in a round of the default game; seat 2, its partner, was last in
+    the round before and refused its tribute with both big jokers."""
+    game = make()
     lines = [
         f"guandan {text.options_text(game.rules)}",
-        f"levels: {levels}",
-        f"owner: {owner}",
-        f"level: {levels[0]}",
+        "levels: 2 2",
+        "owner: 0",
+        "level: 2",
         "fails: 0 0",
         "match: rounds=0 demotions=0",
         "stage: play",
-        "anti: no",
-        *[f"hand {q}: {held}" for q, held in enumerate(deal(hands))],
+        "anti: yes",
+        *[f"hand {q}: {held}" for q, held in enumerate(deal({2: "HR HR"} | hands))],
         *[f"played {q}: -" for q in range(4)],
+        "known 2: HR HR",
         "order: -",
         "table: -",
-        f"seat: {seat}",
+        "seat: 0",
         "status: playing",
         "rewards: 0 0 0 0",
     ]

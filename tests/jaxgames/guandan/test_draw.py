@@ -14,7 +14,6 @@ from jaxgames.guandan.terminal import SUIT_GLYPH
 from tests.jaxgames.guandan import positions
 from tests.jaxgames.guandan.test_game import RICH
 
-FIRST = dict(tribute=False, levels="2/2")
 GLYPHS = "".join(SUIT_GLYPH.values())
 
 
@@ -101,7 +100,7 @@ def test_shown_tributes_are_arrows_with_cards():
 
 
 def test_the_trick_on_the_table():
-    state = positions.opening(positions.make(**FIRST), {0: RICH})
+    state = positions.opening({0: RICH})
     for name in ("single 3", "pass", "pass"):
         action = actions.NUMBER[name.upper()]
         state = positions.step(state, action)
@@ -116,11 +115,11 @@ def test_the_trick_on_the_table():
 
 
 def test_the_terminal_groups_the_hand():
-    state = positions.opening(positions.make(**FIRST), {0: RICH})
+    state = positions.opening({0: RICH})
     words = draw.terminal(state, 0)
     hand = " ".join(words.split("your hand:\n")[1].split())
     assert hand.startswith("3 \u2666 4 \u2660 5 \u2660\u2663\u2666 6 \u2660\u2663\u2666 7 \u2660")
-    assert hand.endswith("2 \u2665*\u2665* SB HR")
+    assert hand.endswith("2 \u2665*\u2665* SB SB")
     assert max(map(len, words.splitlines())) <= 79
     assert "\x1b" not in words
     assert "\x1b[31m" in draw.terminal(state, 0, colour=True)
@@ -141,5 +140,5 @@ def test_the_end_shows_the_cards_that_are_left(states):
 
 
 def test_the_wild_is_marked():
-    state = positions.opening(positions.make(**FIRST), {0: RICH})
+    state = positions.opening({0: RICH})
     assert titles(draw.svg(state, 0)).count("H2, wild") == 2

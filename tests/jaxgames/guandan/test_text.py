@@ -14,8 +14,7 @@ from jaxgames.guandan import actions, cards, text
 from jaxgames.guandan.notation import counts_of, planes_of
 from tests.jaxgames.guandan import positions
 
-ROUND = dict(profile="national")
-FIRST = dict(tribute=False, levels="2/2")
+ROUND = {}
 MATCH = dict(unit="match", levels="Q/A", max_rounds=3, profile="v1006")
 
 
@@ -82,12 +81,12 @@ def test_planes_and_counts_are_inverse():
 
 # ---- positions that can not be ----
 
-HAND = "S2 S3 S4 S5 S6 S7 S8 S9 ST SJ SQ SK SA H3 H4 H5 H6 H7 H8 H9 HT HJ HQ HK HA SB HR"
+HAND = "S2 S3 S4 S5 S6 S7 S8 S9 ST SJ SQ SK SA H3 H4 H5 H6 H7 H8 H9 HT HJ HQ HK HA SB SB"
 
 
 @functools.cache
 def first():
-    return positions.opening(positions.make(**FIRST), {0: HAND})
+    return positions.opening({0: HAND})
 
 
 def following():
@@ -108,14 +107,15 @@ def edited(state, **parts):
 
 
 BAD_PARTS = [
-    ({"hand_0": HAND.replace("HR", "SB")}, "cards", "3 of SB"),
+    ({"hand_0": HAND.replace("SK", "S4")}, "cards", "3 of S4"),
     ({"hand_0": HAND + " S2 S2"}, "hand 0", "S2 three times"),
-    ({"hand_0": HAND.replace("HR", "S1")}, "hand 0", "unknown card 'S1'"),
-    ({"hand_0": HAND.replace(" HR", "")}, "cards", "1 of HR"),
+    ({"hand_0": HAND.replace("SK", "S1")}, "hand 0", "unknown card 'S1'"),
+    ({"hand_0": HAND.replace(" SK", "")}, "cards", "1 of SK"),
     ({"levels": "2"}, "levels", "2 levels"),
     ({"levels": "2 B"}, "levels", "2 levels"),
-    ({"levels": "2 3"}, "levels", "played at 2/2"),
-    ({"owner": "0"}, "owner", "nobody owns"),
+    ({"levels": "3 2"}, "level", "not the level of"),
+    ({"owner": "-"}, "owner", "this round has an owner"),
+    ({"owner": "1"}, "seat", "one of the seats [1, 3] leads"),
     ({"owner": "2"}, "owner", "0 to 1"),
     ({"level": "3"}, "level", "not the level of"),
     ({"level": "10"}, "level", "level out of"),
@@ -124,15 +124,15 @@ BAD_PARTS = [
     ({"match": "rounds=1 demotions=0"}, "rounds", "at most 0"),
     ({"match": "rounds=0 demotions=1"}, "demotions", "after 0 rounds"),
     ({"match": "rounds=0"}, "match", "want rounds=N demotions=N"),
-    ({"stage": "tribute"}, "stage", "no tribute"),
+    ({"stage": "tribute"}, "anti", "neither paid nor asked"),
     ({"stage": "war"}, "stage", "one of"),
-    ({"anti": "yes"}, "stage", "no tribute"),
+    ({"anti": "no"}, "tribute", "begins with a tribute, or"),
     ({"known_1": "HR"}, "known 1", "HR is not in that hand"),
     ({"known_0": "S2"}, "known 0", "make '-' known"),
     ({"order": "1"}, "order", "without cards"),
     ({"order": "1 1"}, "order", "different seats"),
     ({"order": "4"}, "order", "different seats"),
-    ({"tribute_1": "SB"}, "stage", "no tribute"),
+    ({"tribute_1": "S3"}, "anti", "neither paid nor asked"),
     ({"tribute_1": "SB to 1, back"}, "tribute 1", "as far as it went"),
     ({"table": "single A by 0"}, "table", "newest play"),
     ({"table": "singel A by 0"}, "table", "single a"),
