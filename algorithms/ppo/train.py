@@ -66,6 +66,7 @@ class Config:
     teacher_steps: actions in every game per update of its phase.
     teacher_epochs: passes over the decisions of an update of its phase.
     teacher_random: share of random moves in its games.
+    teacher_rate: factor on the learning rate in its phase: copying bears larger steps.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
     """
@@ -99,6 +100,7 @@ class Config:
     teacher_steps: int = 64
     teacher_epochs: int = 1
     teacher_random: float = 0.1
+    teacher_rate: float = 1.0
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig(learning_rate=3e-4, clip_norm=0.5)
 
@@ -113,7 +115,7 @@ class Config:
                       "league_fade"):  # fmt: skip
             _require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         for field in ("value_clip", "entropy_start", "entropy_end", "value_weight", "kl_stop",
-                      "pfsp_power"):  # fmt: skip
+                      "pfsp_power", "teacher_rate"):  # fmt: skip
             _require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
         _require(self, "clip", 0.0 < self.clip < 1.0, "above 0, below 1")
         _require(self, "snapshots", self.snapshots <= 20, "at most 20")
@@ -229,7 +231,7 @@ def _update(game, model, config, state: State):
 
     rows = _own_decisions(game, config)
     params, opt_state, learned = _learn(
-        config, one_loss, config.epochs, rows, state, data, learn_key
+        config, one_loss, config.epochs, rows, state, state.hyper, data, learn_key
     )
     metrics |= learned | spread | {"policy/entropy_weight": mean(weight)}
     return _next(config, state, params, opt_state, actor, key, played, metrics, league), metrics
@@ -290,9 +292,11 @@ def _imitate(game, model, config, teacher, state: State):
     def one_loss(params, batch):
         return taught_loss(model, params, batch, config.value_weight)
 
+    rate = state.hyper["learning_rate"] * config.teacher_rate
+    hyper = state.hyper | {"learning_rate": rate}
     rows = steps * config.games
     params, opt_state, learned = _learn(
-        config, one_loss, config.teacher_epochs, rows, state, data, learn_key
+        config, one_loss, config.teacher_epochs, rows, state, hyper, data, learn_key
     )
     # Measured before these games were learnt from: they are as unseen as a validation set.
     choice = played.state.legal_action_mask.sum(-1) > 1
@@ -343,7 +347,7 @@ def _decisions(game, model, config, params, actor, played, action) -> tuple[Batc
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch), spread
 
 
-def _learn(config, one_loss, epochs, rows, state: State, data: Batch, key):
+def _learn(config, one_loss, epochs, rows, state: State, hyper, data: Batch, key):
     """`epochs` passes over `rows` of the decisions that count, anew shuffled each time.
 
     How many count varies a little: missing ones are made up by rows of weight 0, surplus ones
@@ -370,7 +374,7 @@ def _learn(config, one_loss, epochs, rows, state: State, data: Batch, key):
         def go(params, opt_state):
             part = jax.tree.map(lambda x: x[index], data)
             value, metrics, grads = optim.gradients(one_loss, params, part, config.micro_batch)
-            params, opt_state, report = optim.step(state.hyper, params, opt_state, value, grads)
+            params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
             return params, opt_state, total(metrics) | report_metrics(report)
 
         nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(go, params, opt_state)[2])

@@ -1,0 +1,456 @@
+"""PPO on toys: it learns, only from its own decisions; the league; exact resumption."""
+
+import dataclasses
+import functools
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from algorithms import agents, arena, networks, optim, ppo, selfplay
+from algorithms.ppo import league as leagues
+from algorithms.ppo import rollout, train
+from algorithms.ppo.loss import Batch, loss, taught_loss
+from tests.algorithms import learners
+
+PPO = ppo.Config(
+    games=64,
+    steps=16,
+    epochs=2,
+    minibatch=256,
+    entropy_start=0.15,
+    entropy_end=0.05,
+    entropy_updates=60,
+    discount=1.0,
+    kl_stop=0.1,
+    opponent_share=0.5,
+    groups=2,
+    opponent_updates=2,
+    snapshots=3,
+    snapshot_updates=4,
+    bots=("first", "random"),
+    bot_share=0.75,
+    teacher="first",
+    teacher_updates=6,
+    teacher_steps=16,
+    teacher_rate=2.0,
+    chunk_updates=10,
+    optim=optim.OptimConfig(learning_rate=3e-3, warmup_steps=20, clip_norm=1.0),
+)
+
+
+@functools.cache
+def toy():
+    """Tic-tac-toe with a network of dense layers and no Q head."""
+    game, _ = learners.toy()
+    config = networks.NetworkConfig(channels=8, blocks=0, hidden=64, kind="cards", q_head=False)
+    return game, networks.build(game, config)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def keys_are_used_once():
+    """Every trace in this module raises if it uses a PRNG key twice."""
+    with jax.debug_key_reuse(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return ppo.make(*toy(), PPO)
+
+
+@pytest.fixture(scope="module")
+def taught(learner):
+    """The state after the teacher's chunk, with its metrics."""
+    return learner.run_chunk(learner.init(jax.random.key(0)))
+
+
+@pytest.fixture(scope="module")
+def early(learner):
+    """A state after one chunk of own play, from scratch, the state after two, the metrics of
+    the second."""
+    fresh = learner.init(jax.random.key(0))
+    fresh = dataclasses.replace(fresh, updates=jnp.int32(PPO.chunk_updates))
+    first, _ = learner.run_chunk(fresh)
+    second, metrics = learner.run_chunk(learners.copy(first))
+    return first, second, metrics
+
+
+# ---- learning ----
+
+
+def test_the_teacher_is_copied(taught):
+    state, metrics = taught
+    assert int(state.updates) == 10 and int(state.league.taken) == 0
+    assert metrics["taught/top1"] > 0.5  # of 9 actions, over the whole chunk
+    assert metrics["rollout/own_share"] == 1.0
+    np.testing.assert_allclose(metrics["optim/lr"], 2 * 3e-3, rtol=0.5)  # after the warm-up
+
+
+def test_learns_tic_tac_toe(learner, early):
+    """From scratch to a clear lead over random play, some of which it has met."""
+    game, model = toy()
+    state = learners.copy(early[1])
+    against_random = []
+    for _ in range(50):
+        state, metrics = learner.run_chunk(state)
+        against_random.append(float(metrics["league/win/random"]))
+    seat = agents.Seat(agents.network_agent(game, model), state.params)
+    rival = agents.Seat(agents.bot_agent(game, "random"))
+    rate = arena.evaluate_paired(game, seat, rival, 200, 0).winrate
+    assert rate.low > 0.85, rate
+    assert max(against_random[-10:]) > 0.7  # its moves are drawn, not the best
+    assert 0.02 < metrics["policy/entropy_share"] < 0.8
+    assert metrics["value/explained_var"] > 0.2
+    assert learner.compiled()[0] == 1
+
+
+def test_resumes_exactly(learner, early):
+    again, metrics = learner.run_chunk(learners.copy(early[0]))
+    learners.assert_equal(again, early[1])
+    learners.assert_equal(metrics, early[2])
+
+
+def test_metrics_and_counters(early):
+    first, state, metrics = early
+    for name in (
+        "loss/policy", "loss/value", "loss/total", "policy/entropy", "policy/entropy_share",
+        "policy/kl", "policy/clip_share", "policy/ratio_max", "policy/entropy_weight",
+        "value/explained_var", "value/advantage_spread", "selfplay/length_mean",
+        "league/win", "league/win/snapshots", "league/win/first", "league/games",
+        "league/snapshots", "optim/grad_norm", "optim/stopped", "rollout/own_share",
+    ):  # fmt: skip
+        assert metrics[name].shape == () and np.isfinite(metrics[name]), name
+    assert int(state.updates) == 3 * PPO.chunk_updates
+    assert int(state.env_steps) == 2 * PPO.chunk_updates * PPO.games * PPO.steps
+    assert metrics["selfplay/illegal"] == 0 and int(state.nan_skips) == 0
+    # Half of the decisions against opponents, and all of the others.
+    assert abs(float(metrics["rollout/own_share"]) - (0.5 + 0.5 / 2)) < 0.02
+    assert int(first.league.taken) == 3 and int(state.league.taken) == 5
+    assert sorted(np.asarray(state.league.born)) == [18, 22, 26]
+
+
+def test_bad_numbers_skip_the_step(learner, early):
+    first = early[0]
+    poisoned = learners.copy(first.params)
+    poisoned["value"]["out"]["bias"] *= jnp.nan
+    start = dataclasses.replace(learners.copy(first), params=learners.copy(poisoned))
+    state, metrics = learner.run_chunk(start)
+    steps = int(metrics["optim/nan_skips"])
+    rows = PPO.steps * (PPO.games - PPO.against // 2)
+    assert steps == int(state.nan_skips) == 2 * (rows // PPO.minibatch) * PPO.chunk_updates
+    learners.assert_equal(state.params, poisoned)
+    learners.assert_equal(state.opt_state, first.opt_state)
+
+
+# ---- the loss ----
+
+
+def made_batch(model, params, states, advantage, weight):
+    game = model.game
+    observation, logits, _ = rollout.think(game, model, params, states)
+    action = jnp.argmax(states.legal_action_mask, axis=-1)
+    log_prob = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], -1)[:, 0]
+    value = model.apply(params, observation).value
+    return Batch(
+        observation, states.legal_action_mask, action, log_prob, value, value, advantage, weight
+    )
+
+
+@functools.cache
+def some_batch():
+    game, model = toy()
+    advantage = jnp.array([1.0, -2.0, 0.5, 0.25, -1.0, 3.0])
+
+    @jax.jit
+    def make(key):
+        params = model.init(key)
+        # Away from the uniform policy of a fresh network, three moves into the game.
+        wave = lambda x: 0.2 * np.sin(np.arange(x.size)).reshape(x.shape)  # noqa: E731
+        params = jax.tree.map(lambda x: x + wave(x), params)
+        states = jax.vmap(game.init)(jax.random.split(key, 6))
+        for move in (jnp.arange(6), jnp.arange(6) + 1, jnp.full(6, 8)):
+            states = jax.vmap(game.step)(states, move, jax.random.split(key, 6))
+        return params, made_batch(model, params, states, advantage, jnp.ones(6))
+
+    with jax.debug_key_reuse(False):
+        return model, *make(jax.random.key(1))
+
+
+@functools.cache
+def gradient():
+    model = some_batch()[0]
+
+    def value(params, batch, entropy):
+        return loss(model, params, batch, 0.2, 0.2, 0.5, entropy)
+
+    return jax.jit(jax.value_and_grad(value, has_aux=True))
+
+
+def norm(tree):
+    return float(optim.optax.tree.norm(tree))
+
+
+def test_the_first_step_is_the_plain_policy_gradient():
+    """The policy has not moved: ratio 1, nothing clipped, no distance, values on target."""
+    model, params, batch = some_batch()
+    (value, metrics), grads = gradient()(params, batch, jnp.float32(0.0))
+    assert norm(grads) > 0.01
+    mean = {k: float(m[0] / m[1]) for k, m in metrics.items()}
+    assert mean["policy/clip_share"] == 0.0 and mean["loss/value"] == 0.0
+    assert abs(mean["policy/kl"]) < 1e-6 and abs(mean["policy/ratio_max"] - 1.0) < 1e-6
+    np.testing.assert_allclose(value, -batch.advantage.mean(), rtol=1e-5)
+
+    def plain(params):
+        logits = model.apply(params, batch.observation).logits
+        log_policy = jax.nn.log_softmax(networks.masked(logits, batch.legal))
+        picked = jnp.take_along_axis(log_policy, batch.action[:, None], -1)[:, 0]
+        return -(picked * batch.advantage).mean()
+
+    expected = jax.jit(jax.grad(plain))(params)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), grads, expected)
+
+
+def test_no_advantage_no_gradient():
+    _, params, batch = some_batch()
+    still = dataclasses.replace(batch, advantage=jnp.zeros(6))
+    assert norm(gradient()(params, still, jnp.float32(0.0))[1]) < 1e-6
+    assert norm(gradient()(params, still, jnp.float32(0.1))[1]) > 1e-6  # the entropy's
+
+
+def test_beyond_the_clip_there_is_no_gradient():
+    """Probabilities that have already moved the right way by more than the clip."""
+    _, params, batch = some_batch()
+    away = batch.log_prob - jnp.sign(batch.advantage) * 0.5
+    moved = dataclasses.replace(batch, log_prob=away)
+    (_, metrics), grads = gradient()(params, moved, jnp.float32(0.0))
+    assert norm(grads) == 0.0 and float(metrics["policy/clip_share"][0]) == 6
+    back = dataclasses.replace(batch, log_prob=batch.log_prob + jnp.sign(batch.advantage) * 0.5)
+    assert norm(gradient()(params, back, jnp.float32(0.0))[1]) > 1e-3
+
+
+def test_rows_without_weight_do_not_matter():
+    model, params, batch = some_batch()
+    half = dataclasses.replace(batch, weight=jnp.array([1.0, 0, 1, 0, 0, 1]))
+    spoilt = dataclasses.replace(
+        half,
+        advantage=jnp.where(half.weight > 0, half.advantage, 1e6),
+        target=jnp.where(half.weight[:, None] > 0, half.target, jnp.nan),
+        action=jnp.where(half.weight > 0, half.action, 8),
+    )
+    for entropy in (0.0, 0.1):
+        one = gradient()(params, half, jnp.float32(entropy))
+        two = gradient()(params, spoilt, jnp.float32(entropy))
+        learners.assert_equal(one[0], two[0])
+
+
+def test_value_clip_by_hand():
+    """Old value 0, target 1: at 0.5 the clipped one (0.2) is the worse, at -0.5 the new one."""
+
+    class Said:
+        def apply(self, params, observation):
+            del observation
+            value = jnp.stack([params, -params], axis=-1)
+            return networks.Outputs(jnp.zeros((2, 2)), value, None)
+
+    batch = Batch(
+        None, jnp.ones((2, 2), bool), jnp.zeros(2, jnp.int32), jnp.full(2, jnp.log(0.5)),
+        jnp.zeros((2, 2)), jnp.array([[1.0, -1.0]] * 2), jnp.zeros(2), jnp.ones(2),
+    )  # fmt: skip
+    params = jnp.array([0.5, -0.5])
+    total, metrics = loss(Said(), params, batch, 0.2, 0.2, 1.0, jnp.float32(0.0))
+    assert float(total) == pytest.approx((0.8**2 + 1.5**2) / 2, rel=1e-5)
+    assert float(loss(Said(), params, batch, 0.2, 0.0, 1.0, 0.0)[0]) == pytest.approx(1.25)
+    assert float(metrics["policy/entropy_share"][0]) == pytest.approx(2.0, rel=1e-5)
+    total, _ = taught_loss(Said(), params, batch, 2.0)
+    assert float(total) == pytest.approx(np.log(2) + 2 * 1.25, rel=1e-5)
+
+
+# ---- who decides ----
+
+
+def test_samples_are_legal_and_fair():
+    legal = jnp.array([[True, False, True, True, False]])
+    logits = networks.masked(jnp.log(jnp.array([[0.5, 9.0, 0.25, 0.25, 9.0]])), legal)
+    many = jax.jit(rollout.sample)(jax.random.key(0), jnp.repeat(logits, 40_000, axis=0))
+    shares = np.bincount(np.asarray(many), minlength=5) / 40_000
+    np.testing.assert_allclose(shares, [0.5, 0, 0.25, 0.25, 0], atol=0.01)
+    broken = jax.jit(rollout.sample)(jax.random.key(0), jnp.full((3, 5), jnp.nan))
+    assert ((broken >= 0) & (broken < 5)).all()
+
+
+@pytest.fixture(scope="module")
+def played(early):
+    """Twelve steps against the bot and a snapshot, and the decisions to learn from."""
+    game, model = toy()
+    state = early[1]
+    league = dataclasses.replace(state.league, opponent=jnp.array([3, 0]))  # bot, snapshot
+    choose = rollout.league_play(game, model, state.params, league, PPO.bots)
+
+    @jax.jit
+    def run(key, actor):
+        actor, played, _ = selfplay.play(game, choose, key, actor, 12, 0)
+        return played, train._decisions(
+            game, model, PPO, state.params, actor, played, played.action
+        )[0]
+
+    return run(jax.random.key(0), state.actor)
+
+
+def test_opponents_move_their_own_seats(played):
+    """In games against the bot its moves are the bot's and do not count; elsewhere all do."""
+    game, _ = toy()
+    played, _ = played
+    own, seat = np.asarray(played.note["own"]), np.asarray(played.state.current_player)
+    assert own[:, : -PPO.against].all()
+    team = np.asarray(rollout.sides(game, PPO.groups, PPO.rows)).ravel()
+    np.testing.assert_array_equal(own[:, -PPO.against :], seat[:, -PPO.against :] == team)
+    assert set(team) == {0, 1}
+    bots = slice(-PPO.against, -PPO.rows)
+    first = np.asarray(played.state.legal_action_mask)[:, bots].argmax(-1)
+    action = np.asarray(played.action)[:, bots]
+    theirs = ~own[:, bots]
+    np.testing.assert_array_equal(action[theirs], first[theirs])
+    assert (action[~theirs] != first[~theirs]).any()
+
+
+def test_only_own_decisions_are_learnt_from(played):
+    played, data = played
+    own = np.asarray(played.note["own"])
+    np.testing.assert_array_equal(data.weight, own.astype(np.float32).ravel())
+    counted = np.asarray(data.advantage)[np.asarray(data.weight) > 0]
+    assert abs(counted.mean()) < 1e-5 and abs(counted.std() - 1.0) < 1e-3
+
+    def seen(params, batch):
+        return (params["w"] * batch.weight).mean(), {"own": train.mean(batch.weight)}
+
+    params = {"w": jnp.float32(0.0)}
+    state = types.SimpleNamespace(params=params, opt_state=optim.init(params))
+    hyper = optim.hyper(PPO.optim)
+    config = dataclasses.replace(PPO, minibatch=32)
+    rows = int(own.sum()) - 32
+    learn = jax.jit(
+        lambda key: train._learn(config, seen, 2, rows, state, hyper, data, key)[2]["own"]
+    )
+    total, amount = np.asarray(learn(jax.random.key(1)))
+    assert total == amount == 2 * (rows // 32) * 32
+
+
+# ---- the league ----
+
+
+def tiny_league(bots=1):
+    return leagues.start({"w": jnp.zeros(2)}, 3, bots, 2, 4)
+
+
+def test_the_oldest_snapshot_goes_first():
+    league = tiny_league()
+    for now in range(5):
+        league = leagues.snapshot(league, {"w": jnp.full(2, float(now))}, jnp.int32(now))
+    np.testing.assert_array_equal(league.born, [3, 4, 2])
+    np.testing.assert_array_equal(league.params["w"][:, 0], [3, 4, 2])
+    assert int(league.taken) == 5
+
+
+def test_a_new_snapshot_has_no_record():
+    league = dataclasses.replace(
+        tiny_league(), wins=jnp.full(4, 3.0), games=jnp.full(4, 4.0), opponent=jnp.array([0, 1])
+    )
+    league = leagues.snapshot(league, {"w": jnp.ones(2)}, jnp.int32(1))
+    np.testing.assert_array_equal(league.games, [0, 4, 4, 4])
+    np.testing.assert_array_equal(league.fair, [[False] * 4, [True] * 4])
+
+
+def test_weights_prefer_who_is_hard_to_beat():
+    league = dataclasses.replace(
+        tiny_league(bots=2),
+        born=jnp.array([5, 9, -1]),
+        taken=jnp.int32(2),
+        games=jnp.array([8.0, 8.0, 0.0, 8.0, 98.0]),
+        wins=jnp.array([7.0, 1.0, 0.0, 4.0, 97.0]),
+    )
+    got = np.asarray(leagues.weights(league, 1.0, 0.25))
+    np.testing.assert_allclose(got[:3], [0.75 * 0.2, 0.75 * 0.8, 0.0], rtol=1e-5)
+    np.testing.assert_allclose(got[3:], 0.25 * np.array([0.5, 0.02]) / 0.52, rtol=1e-5)
+    np.testing.assert_allclose(leagues.weights(league, 0.0, 0.0), [0.5, 0.5, 0, 0, 0], atol=1e-6)
+    empty = leagues.weights(tiny_league(bots=2), 1.0, 0.25)
+    np.testing.assert_allclose(empty, [0, 0, 0, 0.5, 0.5])
+
+
+def test_groups_change_opponents_in_turn():
+    league = dataclasses.replace(tiny_league(), born=jnp.array([0, 0, 0]), taken=jnp.int32(3))
+    draw = jax.jit(leagues.draw, static_argnums=(3, 4, 5))
+    seen = [set(), set()]
+    changed = []
+    for turn in range(40):
+        new = draw(league, jax.random.key(turn), jnp.int32(turn), 4, 1.0, 0.5)
+        moved = np.asarray(new.opponent != league.opponent)
+        np.testing.assert_array_equal(new.fair, np.asarray(league.fair) & ~moved[:, None])
+        changed += [(turn % 4, g) for g in np.flatnonzero(moved) if turn]
+        for g in (0, 1):
+            seen[g].add(int(new.opponent[g]))
+        league = dataclasses.replace(new, fair=jnp.ones((2, 4), bool))
+    assert set(changed) == {(0, 0), (2, 1)}
+    assert seen == [{0, 1, 2, 3}] * 2
+
+
+def test_only_whole_games_count():
+    """Two groups of two rows; the first row of group 0 began against somebody else."""
+    league = dataclasses.replace(
+        leagues.start({"w": jnp.zeros(2)}, 3, 1, 2, 2),
+        opponent=jnp.array([1, 3]),
+        fair=jnp.array([[False, True], [True, True]]),
+        games=jnp.array([2.0, 2.0, 2.0, 2.0]),
+    )
+    done = jnp.array([[[1, 1], [0, 0]], [[0, 0], [0, 0]], [[1, 0], [0, 1]]], bool)
+    score = jnp.array([[[1, 1], [0, 0]], [[0, 0], [0, 0]], [[0.5, 0], [0, 1]]])
+    got = leagues.record(league, done, score, 0.5)
+    np.testing.assert_array_equal(got.games, [1, 1 + 2, 1, 1 + 1])
+    np.testing.assert_array_equal(got.wins, [0, 1.5, 0, 1])
+    assert got.fair.all()
+    same = leagues.record(dataclasses.replace(league, opponent=jnp.array([1, 1])), done, score, 0.5)
+    np.testing.assert_array_equal(same.games, [1, 1 + 3, 1, 1])
+
+
+# ---- settings ----
+
+
+def test_entropy_weight_falls_after_the_teacher():
+    for updates, expected in ((0, 0.15), (6, 0.15), (36, 0.1), (66, 0.05), (999, 0.05)):
+        got = train.entropy_weight(PPO, jnp.int32(updates))
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("games", dict(games=0)),
+        ("clip", dict(clip=0.0)),
+        ("lam", dict(lam=1.5)),
+        ("snapshots", dict(snapshots=21)),
+        ("opponent_share", dict(games=8, groups=4, opponent_share=0.25)),
+        ("bots", dict(bots=("a",), opponent_share=0.0)),
+        ("minibatch", dict(games=2, groups=1, opponent_share=0.0, teacher="a", teacher_updates=1)),
+        ("value_weight", dict(value_weight=float("nan"))),
+        ("teacher", dict(teacher_updates=3)),
+    ],
+)
+def test_bad_settings_are_named(field, options):
+    with pytest.raises(ValueError, match=f"^{field}: "):
+        ppo.Config(**options)
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("bots", dict(bots=("frist",))),
+        ("teacher", dict(teacher="frist")),
+        ("minibatch", dict(minibatch=2000)),
+    ],
+)
+def test_what_the_game_does_not_have_is_named(field, options):
+    options = dict(teacher_steps=64) | options
+    with pytest.raises(ValueError, match=f"^{field}: "):
+        ppo.make(*toy(), dataclasses.replace(PPO, **options))
