@@ -5,6 +5,8 @@ Arrays end in the batch axis B.
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +28,14 @@ from jaxgames.guandan.rules import (
 
 _SEAT = np.arange(SEATS, dtype=np.int8)[:, None]
 _REDEALT = 16  # rows dealt together
+#: The 24 orders of four seats; two seats left together stand in ascending order (A8).
+_FINISHES = np.array(
+    [
+        (*order[:2], *sorted(order[2:])) if (order[0] + order[1]) % 2 == 0 else order
+        for order in itertools.permutations(range(SEATS))
+    ],
+    np.int8,
+)
 
 
 def pick(rows: jax.Array, seat: jax.Array) -> jax.Array:
@@ -227,9 +237,7 @@ def first_position(game, key: jax.Array) -> State:
     deal_key, level_key, order_key, lead_key = jax.random.split(key, 4)
     match = rules.unit == "match"
     given = rules.given_levels or ((0, 0) if match else None)
-    order = jax.random.permutation(order_key, np.arange(SEATS, dtype=np.int8))
-    rest = jnp.where(team(order[0]) == team(order[1]), jnp.sort(order[2:]), order[2:])
-    order = jnp.concatenate([order[:2], rest])
+    order = jnp.asarray(_FINISHES)[jax.random.randint(order_key, (), 0, len(_FINISHES))]
     owner = team(order[0])
     if given is None:
         levels = jax.random.randint(level_key, (2,), 0, TOP + 1).astype(jnp.int8)
