@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import core
-from jaxgames.guandan import actions, cards, strong
+from jaxgames.guandan import actions, cards, legality, strong
 from jaxgames.guandan.actions import Kind
 
-_BOMB = np.isin(actions.KIND, (Kind.BOMB, Kind.STRAIGHT_FLUSH, Kind.JOKER_BOMB))
 _KEY = np.where(actions.KIND == Kind.FULL_HOUSE, actions.EXTRA, actions.KEY).astype(np.int32)
 _BY_POWER = np.isin(
     actions.KIND, (Kind.SINGLE, Kind.PAIR, Kind.TRIPLE, Kind.FULL_HOUSE, Kind.BOMB, Kind.RETURN)
@@ -32,7 +31,7 @@ def greedy(state, key):
     strength = jnp.where(_BY_POWER, power(key_rank), _KEY)
     cost = 100.0 * strength + 20.0 * actions.WILDS + power(_PAIR)
     cost += jnp.where(state.table < 0, -actions.SIZE, 0)
-    cost += np.where(_BOMB, 1e4 * (1 + actions.SIZE), 0)
+    cost += 1e4 * (1 + legality.TIER)  # bombs by the ladder; -1 of what is none
     cost = jnp.where(np.arange(actions.NUM_ACTIONS) == actions.PASS, 1e6, cost)
     cost = jnp.where(state.legal_action_mask, cost, jnp.inf)
     return core.choose_uniform(cost == jnp.min(cost), jax.random.uniform(key))

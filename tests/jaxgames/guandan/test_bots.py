@@ -111,11 +111,11 @@ def position(hands: list[str], table: str = "", by: int = -1, level: str = "2"):
     return state.replace(legal_action_mask=mask)
 
 
-def choice(*args, **options) -> str:
+def choice(*args, bot: str = "strong", **options) -> str:
     state = position(*args, **options)
     rows = jax.tree.map(lambda x: jnp.broadcast_to(x, (GAMES, *x.shape)), state)
     keys = jax.random.split(jax.random.key(0), GAMES)
-    return actions.NAMES[int(act("strong")(rows, keys)[0])]
+    return actions.NAMES[int(act(bot)(rows, keys)[0])]
 
 
 REST = "S4 H4 C5 D6 S7 H8 C9 DT SJ HQ CK"
@@ -181,6 +181,23 @@ def test_a_partner_with_one_card_is_fed():
 def test_the_unbeatable_play_comes_first():
     # both big jokers are here: the other play goes out on the lead that they keep
     assert choice(["HR HR S3", LOW, REST, MORE]) in ("pair HR", "single HR")
+
+
+@pytest.mark.parametrize(
+    ("hand", "table", "best"),
+    [
+        ("S3 S4 H4 C7 D7", "", "single 3"),
+        ("S5 S6 SA H9 C9", "single 4", "single 5"),
+        ("S2 SA SB HR C3", "single K", "single A"),
+        ("S9 H9 C9 D9 C3 D4", "single HR", "bomb 4x9"),
+        ("SB SB HR HR S3 S4 S5 S6 S7 H9 C9 D9 S9", "straight T-A", "bomb 4x9"),
+        ("SB SB HR HR SA S3 S4 S5 H2", "straight T-A", "flush S A-5+*"),
+        ("SB SB HR HR S3 S4 S5 S6 S7 CK", "bomb 4xA", "flush S 3-7"),
+        ("CK D4", "single A", "pass"),
+    ],
+)
+def test_greedy_plays_the_smallest_that_beats(hand, table, best):
+    assert choice([hand, REST, "", "C8 DJ"], table, 1 if table else -1, bot="greedy") == best
 
 
 # ---- strength and speed ----
