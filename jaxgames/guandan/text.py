@@ -230,7 +230,7 @@ def _split(game, text) -> dict[str, str]:
         name, colon, value = line.partition(":")
         name = " ".join(name.split())
         if not colon or name not in expected | optional:
-            raise PositionError(name[:20], "no such part of this game's positions")
+            raise PositionError(name[:20] or "text", "no such part of this game's positions")
         if name in parts:
             raise PositionError(name, "given twice")
         parts[name] = " ".join(value.split())
