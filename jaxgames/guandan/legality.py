@@ -59,6 +59,10 @@ _PACKED = (
 )
 
 
+_BOMBS = [row for row in ROWS if row.kind is Kind.BOMB]
+_BOMB_NATURALS = np.array([row.extra - row.wilds for row in _BOMBS])
+_BOMB_WILDS = np.array([row.wilds for row in _BOMBS])
+_BOMB_TIERS = np.array([_TIER[row.extra] for row in _BOMBS], np.int32)
 _ROW_OF_ACTION = np.concatenate([np.full(row.keys, i) for i, row in enumerate(ROWS)])
 _KEY_OF_ACTION = np.concatenate(
     [np.arange(row.first_key, row.first_key + row.keys) for row in ROWS]
@@ -124,18 +128,18 @@ class Holding(NamedTuple):
     """A hand, counted.
 
     Attributes:
-      suits: words [0..3], ranks held in each suit without the wilds.
-      at_least: words [0..8], ranks with at least k natural cards (jokers left out).
+      suits: uint16[4, B], ranks held in each suit without the wilds.
+      at_least: uint16[9, B], ranks with at least k = 0..8 natural cards (jokers left out).
       jokers, joker_pairs: words with bits 13 and 14.
-      wild: words [0..2]: all ones where at least that many wilds are held.
+      wild: uint16[3, B], all ones where at least 0, 1, 2 wilds are held.
       level: the word with the level's rank.
     """
 
-    suits: list[jax.Array]
-    at_least: list[jax.Array]
+    suits: jax.Array
+    at_least: jax.Array
     jokers: jax.Array
     joker_pairs: jax.Array
-    wild: list[jax.Array]
+    wild: jax.Array
     level: jax.Array
 
 
@@ -153,8 +157,8 @@ def hold(hand: jax.Array, level: jax.Array) -> Holding:
     ranks = [plane & ALL_RANKS for plane in natural]
     counted = tally(ranks, 8)
     jokers, pairs = hand[0] & JOKERS, hand[4] & JOKERS
-    found = settle(*ranks[:4], *counted, *wild, jokers, pairs, level_bit)
-    return Holding(found[:4], found[4:13], *found[16:18], found[13:16], found[18])
+    suits, at_least, wild = settle(jnp.stack(ranks[:4]), jnp.stack(counted), jnp.stack(wild))
+    return Holding(suits, at_least, *settle(jokers, pairs), wild, level_bit)
 
 
 def fit(at_least: list[jax.Array], kind: Kind) -> list[jax.Array]:
@@ -217,16 +221,14 @@ def _straights(held: Holding, book: Profile) -> list[jax.Array]:
     return words
 
 
-def _flushes(held: Holding) -> list[list[jax.Array]]:
-    """Straight flushes, [suit][wilds]."""
-    suits = [wheel(word) for word in held.suits]
-    words = [fit([_EVERYTHING | s, s], Kind.STRAIGHT_FLUSH) for s in suits]
+def _flushes(held: Holding) -> jax.Array:
+    """Straight flushes, uint16[suit, wilds, B]."""
+    suits = wheel(held.suits)
+    words = fit([jnp.full_like(suits, _EVERYTHING), suits], Kind.STRAIGHT_FLUSH)
     _, other = printed_windows(held.level)
-    hearts = suits[HEARTS]
-    words[HEARTS][1] &= functools.reduce(
-        jnp.bitwise_or, [all_but(hearts, p) & ~other[p] for p in range(5)]
-    )
-    return words
+    told = _either([all_but(suits[HEARTS], p) & ~other[p] for p in range(5)])
+    words[1] = words[1].at[HEARTS].set(words[1][HEARTS] & told)
+    return jnp.stack(words, axis=1)
 
 
 class Gate(NamedTuple):
@@ -263,88 +265,72 @@ def gate(table: jax.Array, level: jax.Array) -> Gate:
     return Gate(*settle(flag(lead), kind, higher | wild, above(on.key), on.tier))
 
 
-def _plays(kind: Kind, wilds: int, extra: int, held: Holding, sequences, book: Profile):
-    """The word of one row of plays, whatever is on the table."""
-    many = held.at_least
-    if kind is Kind.SINGLE:
-        alone = ((held.level & held.wild[1]) != 0).astype(U16) << actions.WILD_KEY
-        return many[1] & ALL_RANKS | held.jokers if wilds == 0 else alone
-    if kind is Kind.PAIR:
-        alone = (held.wild[2] & U16(1)) << actions.WILD_KEY
-        return [many[2] | held.joker_pairs, many[1] & held.wild[1], alone][wilds]
-    if kind is Kind.TRIPLE:
-        return many[3 - wilds] & held.wild[wilds]
-    if kind is Kind.BOMB:
-        return many[extra - wilds] & held.wild[wilds]
-    if kind is Kind.STRAIGHT_FLUSH:
-        return sequences[kind][extra][wilds] & held.wild[wilds]
-    return sequences[kind][wilds] & held.wild[wilds]
-
-
-def _full_houses(held: Holding, triples: jax.Array, book: Profile) -> list[jax.Array]:
-    """For each triple 0..12 the word of its pairs; `triples` are those that may be played."""
+def _full_houses(held: Holding, triples: jax.Array, book: Profile) -> jax.Array:
+    """uint16[13, B]: for each triple the word of its pairs; `triples` are those that may be."""
     many, (_, one, two) = held.at_least, held.wild
     pair, half = many[2] | held.joker_pairs, many[1]
     # the pairs left when the triple takes 0, 1 or 2 wilds
     left = [pair | (half & one), (pair & one) | (half & two), pair & two]
+    itself = np.uint16(1) << _column(np.arange(NUM_RANKS, dtype=np.uint16), triples)
+    pairs = [flag((many[3 - w] & triples & itself) != 0) & left[w] for w in range(3)]
     of_wilds = many[3] & two & triples
     if book.wild_restriction:
         of_wilds &= ~held.level
-    rows = []
-    for rank in range(NUM_RANKS):
-        itself = np.uint16(1 << rank)
-        pairs = [flag((many[3 - w] & triples & itself) != 0) & left[w] for w in range(3)]
-        rows.append((_either(pairs) & ~itself) | (of_wilds & itself))
-    return rows
+    return (_either(pairs) & ~itself) | (of_wilds & itself)
 
 
-def words(hand: jax.Array, level: jax.Array, table: jax.Array, book: Profile) -> list[jax.Array]:
-    """The legal plays of a hand uint16[8, B]: one word per row of `actions.ROWS`, uint16[B].
+def _column(values: np.ndarray, like: jax.Array) -> np.ndarray:
+    """Constants [n] as [n, 1], to meet words [B]; as [n] where there is no batch."""
+    return values.reshape((-1,) + (1,) * like.ndim)
+
+
+def words(hand: jax.Array, level: jax.Array, table: jax.Array, book: Profile) -> jax.Array:
+    """The legal plays of a hand uint16[8, B]: uint16[R, B], a word per row of `actions.ROWS`.
 
     Args:
       level: int[B]; table: int[B], the action to beat, -1 on lead. The rows of tribute and
       return are empty.
     """
     held, beats = hold(hand, level), gate(table, level)
-    at_least = [wheel(word) if k else word for k, word in enumerate(held.at_least[:4])]
-    sequences = {
-        Kind.STRAIGHT: _straights(held, book),
-        Kind.STRAIGHT_FLUSH: _flushes(held),
-        Kind.TUBE: fit(at_least, Kind.TUBE),
-        Kind.PLATE: fit(at_least, Kind.PLATE),
-    }
-    follow = ~beats.lead
+    many, wild = held.at_least, held.wild
+    wheels = [many[0], *[wheel(many[k]) for k in (1, 2, 3)]]
 
     def ordinary(kind: Kind) -> jax.Array:
         keys = beats.windows if kind in _LENGTH else beats.ranks
         return beats.lead | (flag(beats.kind == kind) & keys)
 
-    def bomb(tier: int, keys: jax.Array) -> jax.Array:
+    def bomb(tier, keys: jax.Array) -> jax.Array:
         return beats.lead | flag(beats.tier < tier) | (flag(beats.tier == tier) & keys)
 
-    triples = ordinary(Kind.FULL_HOUSE) & ALL_RANKS
-    full = _full_houses(held, triples, book)
-    found = []
-    for row in ROWS:
-        if row.kind is Kind.PASS:
-            word = follow & U16(1)
-        elif row.kind is Kind.FULL_HOUSE:
-            word = full[row.extra]
-        elif row.kind is Kind.JOKER_BOMB:
-            both = (held.joker_pairs == JOKERS) & (beats.tier < _JOKER_TIER)
-            word = both.astype(U16)
-        elif row.kind in (Kind.TRIBUTE, Kind.RETURN):
-            word = jnp.zeros_like(follow)
-        else:
-            word = _plays(row.kind, row.wilds, row.extra, held, sequences, book)
-            if row.kind is Kind.BOMB:
-                word &= bomb(_TIER[row.extra], beats.ranks)
-            elif row.kind is Kind.STRAIGHT_FLUSH:
-                word &= bomb(_FLUSH_TIER, beats.windows)
-            else:
-                word &= ordinary(row.kind)
-        found.append(word)
-    return found
+    one_wild = ((held.level & wild[1]) != 0).astype(U16) << actions.WILD_KEY
+    two_wilds = (wild[2] & U16(1)) << actions.WILD_KEY
+    plays = {
+        Kind.SINGLE: [many[1] | held.jokers, one_wild],
+        Kind.PAIR: [many[2] | held.joker_pairs, many[1] & wild[1], two_wilds],
+        Kind.TRIPLE: [many[3 - w] & wild[w] for w in range(3)],
+        Kind.STRAIGHT: _straights(held, book),
+        Kind.TUBE: fit(wheels, Kind.TUBE),
+        Kind.PLATE: fit(wheels, Kind.PLATE),
+    }
+    plays = {kind: [word & ordinary(kind) for word in found] for kind, found in plays.items()}
+    for kind in (Kind.STRAIGHT, Kind.TUBE, Kind.PLATE):
+        plays[kind] = [word & wild[w] for w, word in enumerate(plays[kind])]
+    full = _full_houses(held, ordinary(Kind.FULL_HOUSE) & ALL_RANKS, book)
+    bombs = many[_BOMB_NATURALS] & wild[_BOMB_WILDS]
+    bombs &= bomb(_column(_BOMB_TIERS, level), beats.ranks)
+    flushes = _flushes(held) & wild & bomb(_FLUSH_TIER, beats.windows)
+    joker_bomb = (held.joker_pairs == JOKERS) & (beats.tier < _JOKER_TIER)
+    none = jnp.zeros_like(held.level)
+    in_order = [
+        jnp.stack([~beats.lead & U16(1)] + plays[Kind.SINGLE] + plays[Kind.PAIR]),
+        jnp.stack(plays[Kind.TRIPLE]),
+        full,
+        jnp.stack(plays[Kind.STRAIGHT] + plays[Kind.TUBE] + plays[Kind.PLATE]),
+        bombs,
+        flushes.reshape(-1, *none.shape),
+        jnp.stack([joker_bomb.astype(U16), none, none]),
+    ]
+    return jnp.concatenate(in_order)
 
 
 # ---- tribute and return ----
@@ -379,24 +365,18 @@ def highest(word: jax.Array) -> jax.Array:
 # ---- masks ----
 
 
-def mask(rows: list[jax.Array]) -> jax.Array:
-    """bool[768, B] of words, one per row.
-
-    A look-up of whole rows: XLA keeps the words and reads them, where a concatenation of
-    slices would work them out anew for every action.
-    """
-    stacked = jnp.stack(rows)
-    keys = _KEY_OF_ACTION.reshape((-1,) + (1,) * (stacked.ndim - 1))
-    return (stacked[_ROW_OF_ACTION] >> keys) & 1 != 0
+def mask(rows: jax.Array) -> jax.Array:
+    """bool[768, B] of words uint16[R, B], by a look-up of whole rows."""
+    keys = _KEY_OF_ACTION.reshape((-1,) + (1,) * (rows.ndim - 1))
+    return (rows[_ROW_OF_ACTION] >> keys) & 1 != 0
 
 
 def at_stage(
     hand: jax.Array, level: jax.Array, table: jax.Array, stage: jax.Array, book: Profile
-) -> list[jax.Array]:
+) -> jax.Array:
     """The words of what the seat with `hand` may do, tribute and return included."""
     playing, paying = flag(stage == PLAY), flag(stage == TRIBUTE)
-    found = [word & playing for word in words(hand, level, table, book)]
-    kinds = [row.kind for row in ROWS]
-    found[kinds.index(Kind.TRIBUTE)] = tribute_word(hand, level) & ~playing & paying
-    found[kinds.index(Kind.RETURN)] = return_word(hand, level) & ~playing & ~paying
-    return found
+    pay = tribute_word(hand, level) & ~playing & paying
+    back = return_word(hand, level) & ~playing & ~paying
+    plays = words(hand, level, table, book) & playing
+    return jnp.concatenate([plays[:-2], jnp.stack([pay, back])])  # the last two rows

@@ -150,7 +150,7 @@ class Plans(NamedTuple):
 def pile_of(held: legality.Holding) -> Pile:
     """The pile of a counted hand."""
     unary = [None, held.at_least[1] | held.jokers, held.at_least[2] | held.joker_pairs]
-    unary += held.at_least[3:]
+    unary += list(held.at_least[3:])
     d0 = unary[1] ^ unary[2] ^ unary[3] ^ unary[4] ^ unary[5] ^ unary[6] ^ unary[7]
     d1 = unary[2] ^ unary[4] ^ unary[6]
     wilds = (held.wild[1] & U16(1)) + (held.wild[2] & U16(1))

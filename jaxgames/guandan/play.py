@@ -31,7 +31,7 @@ def legal(state: State) -> jax.Array:
     hand = pick(state.hands, state.current_player)
     over, hand = settle(legality.flag(state.done), hand)
     rows = legality.at_stage(hand, state.level, state.table, state.stage, state.game.rules.book)
-    return legality.mask([word | over for word in rows])
+    return legality.mask(rows | over)
 
 
 def cards_of(state: State, action: jax.Array) -> jax.Array:

@@ -51,7 +51,7 @@ def finish_round(state: State, over: jax.Array) -> State:
         failing = mine & (pick(state.levels, side) == TOP)
     else:
         failing = mine & owned & (place == SEATS)
-    fails = state.fails + (failing & ~passed)
+    fails = jnp.minimum(state.fails + (failing & ~passed), 100)  # int8; no limit is higher
     demoted = failing & ~passed & (fails >= book.fail_limit) if book.fail_limit else failing & False
     levels = jnp.where(demoted, 0, jnp.where(passed, state.levels, upgraded))
     demotions = state.demotions + jnp.any(demoted, axis=0)
