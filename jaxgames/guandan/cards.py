@@ -14,7 +14,7 @@ The bit planes of a set of cards are uint16[8]:
              2 3 4 ... T J  Q  K  A   SB   HR      (jokers in the planes of S only)
 
 so that "two adjacent ranks" is an AND with a shifted word, and every rank is looked at at once.
-In arrays of many games the batch comes last: uint16[8, B]. Rules: shared/rules/guandan.md, A1.
+In arrays of many games the batch comes last: uint16[8, B]. Rules: the rule book, A1.
 """
 
 from __future__ import annotations

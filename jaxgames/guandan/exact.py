@@ -5,7 +5,7 @@
     beats(parse_play(["Pair", "9", ["S9", "H2"]], level=0), greater, level=0)
 
 A play is (type, rank, cards): two readings of the same cards are two plays. Lists are complete:
-all suit choices and all readings (A6), in the order of B6. Rules: shared/rules/guandan.md, A2 to
+all suit choices and all readings (A6), in the order of B6. Rules: the rule book, A2 to
 A6 and A10; words: B2. actions.py has the abstract actions that learners use.
 
 How a list is made: every type is a few groups of equal rank ("ThreePair 6" is two of rank 6, two

@@ -2,7 +2,7 @@
 
 A play is (type, rank, cards), as on the wire: two readings of the same cards are two plays.
 `parse_play` checks one from outside, `legal_plays` of exact.py lists those of a hand. Rules:
-shared/rules/guandan.md, A2 to A6; words and order of cards: B2, B6.
+the rule book, A2 to A6; words and order of cards: B2, B6.
 
 Every type is a few groups of equal rank: "ThreePair 6" is two of rank 6, two of 7, two of 8.
 `Hand.group` lists the ways to fill a group with so many wilds.

@@ -1,7 +1,7 @@
 """Whether the cards, tributes and plays of a round can have come about. On the host.
 
 Everything is in plain numbers: counts int8[54] by seat, card types, seats. Rules:
-shared/rules/guandan.md, A1, A7, A10.
+the rule book, A1, A7, A10.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options and positions of Guandan. Rules: shared/rules/guandan.md, A7 to A12."""
+"""Options and positions of Guandan. Rules: the rule book, A7 to A12."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether the levels, owner and counters of a position can have come about. On the host.
 
 A finished position must be one that the rules make of some position before it: the few that
-there can have been are tried with score.py. Rules: shared/rules/guandan.md, A8 and A9.
+there can have been are tried with score.py. Rules: the rule book, A8 and A9.
 """
 
 from __future__ import annotations

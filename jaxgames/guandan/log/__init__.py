@@ -1,7 +1,7 @@
 """Logs of Guandan matches, to the card: `jaxgames-guandan-log/1`.
 
 One file per match, one JSON object per line, UTF-8. The first line is the header, every other
-an event. Cards, types and ranks are the words of the wire (B2 of shared/rules/guandan.md; the
+an event. Cards, types and ranks are the words of the wire (B2 of the rule book; the
 joker bomb is always Bomb, JOKER), seats 0..3, teams 0 (seats 0 and 2) and 1, levels "2".."A".
 
     {"format":"jaxgames-guandan-log/1","profile":"national","seats":["a","b","c","d"],

@@ -5,7 +5,7 @@
     referee.turn(2, parse_play(["Single", "3", ["S3"]], referee.level))
 
 Every call is checked; a Breach says what is wrong, and then nothing has changed. Follows
-shared/rules/guandan.md, A7 to A10, apart from the engine, which may be held against it.
+the rule book, A7 to A10, apart from the engine, which may be held against it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 `Client.answer` takes a message and gives the reply, and knows no socket. Both dialects are
 read; whatever can not be read is left out with a line, and no index is sent that the request
-does not allow. Rules: shared/rules/guandan.md, B5.
+does not allow. Rules: the rule book, B5.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 JSON texts over a WebSocket. The platform sends eleven kinds of messages; a client answers
 `act` messages, and nothing else, with {"actIndex": n}. Nothing here knows a socket.
-Rules: shared/rules/guandan.md, B2 to B5.
+Rules: the rule book, B2 to B5.
 """
 
 from __future__ import annotations

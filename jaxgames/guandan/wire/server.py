@@ -6,7 +6,7 @@
 A seat is an agent of ours, or a client that connects to ws://host:port/game/{name}; clients take
 the open seats in the order in which they come. Whatever a client does, the others' game goes
 on: answers that can not be read are ignored, a late client's move is made by the stand-in, and
-who leaves (or is late too often) leaves the seat to it. Rules: shared/rules/guandan.md, B1, B9.
+who leaves (or is late too often) leaves the seat to it. Rules: the rule book, B1, B9.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
         message, plays = table.request()    # for table.seat
         told += table.move(plays[0])
 
-Order of messages: shared/rules/guandan.md, B4. Cards and readings are exact throughout.
+Order of messages: the rule book, B4. Cards and readings are exact throughout.
 """
 
 from __future__ import annotations
