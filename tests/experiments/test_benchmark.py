@@ -27,7 +27,7 @@ def test_train(capsys, tmp_path, monkeypatch):
     assert abs(rows["moves of self-play"]["value"] / updates / 32 - 1) < 0.2  # 8 games x 4 steps
     assert abs(rows["network evaluations"]["value"] / updates / (32 * 3) - 1) < 0.2
     total = rows["self-play per update"]["value"] + rows["learning per update"]["value"]
-    assert abs(total * updates / 1e3 - 1) < 0.2
+    assert 0.5 < total * updates / 1e3 < 2  # medians of milliseconds on a machine in use
     assert report["compile_s"]["first chunk"] > 0 and report["hardware"]["cores"] >= 1
     assert cli.main([*argv, "benchmark.out=b.json", "--quiet"]) == 0
     assert "updates/s" in capsys.readouterr().out
