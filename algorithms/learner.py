@@ -73,6 +73,29 @@ class Learner:
     compiled: Callable[[], tuple[int, int]]
 
 
+def require(config: Any, field: str, holds: bool, rule: str) -> None:
+    """Raises ValueError("field: rule, got ...") for a setting that does not hold."""
+    if not holds:
+        raise ValueError(f"{field}: {rule}, got {getattr(config, field)}")
+
+
+def fresh(
+    kind: type[TrainState], params: Any, config: optim.OptimConfig, key: Array, **parts: Any
+) -> TrainState:
+    """A training state before its first update; `parts` are the fields that learners fill."""
+    return kind(
+        params=params,
+        opt_state=optim.init(params),
+        hyper=optim.hyper(config),
+        key=key,
+        updates=jnp.int32(0),
+        env_steps=jnp.int32(0),
+        games=jnp.int32(0),
+        nan_skips=jnp.int32(0),
+        **parts,
+    )
+
+
 def mean(values: Array, where: Array | None = None) -> Metric:
     """Average over all entries, or over those where the weight `where` is not zero."""
     values = jnp.asarray(values, jnp.float32)

@@ -17,7 +17,16 @@ import jax.numpy as jnp
 
 from algorithms import frames, imitation, optim, returns, selfplay
 from algorithms.alphazero.loss import Batch, loss
-from algorithms.learner import Learner, TrainState, make_learner, mean, report_metrics, total
+from algorithms.learner import (
+    Learner,
+    TrainState,
+    fresh,
+    make_learner,
+    mean,
+    report_metrics,
+    require,
+    total,
+)
 from algorithms.networks import Model, evaluator, observe, require_q_head
 from algorithms.replay import Replay, Sample
 from algorithms.search.config import SearchConfig
@@ -80,28 +89,23 @@ class Config:
 
     def __post_init__(self):
         for field in ("games", "steps", "fast_simulations", "learn_after", "batch_size"):
-            _require(self, field, getattr(self, field) >= 1, "at least 1")
+            require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("learn_steps", "teacher_steps", "teacher_learn_steps", "chunk_updates",
                       "micro_batch"):  # fmt: skip
-            _require(self, field, getattr(self, field) >= 1, "at least 1")
+            require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("opening_plies", "teacher_updates"):
-            _require(self, field, getattr(self, field) >= 0, "not negative")
+            require(self, field, getattr(self, field) >= 0, "not negative")
         for field in ("full_share", "root_share", "teacher_random"):
-            _require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
+            require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         for field in ("value_weight", "q_weight"):
-            _require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
-        _require(self, "full_share", self.full_share > 0.0, "above 0, or nothing is learned")
+            require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
+        require(self, "full_share", self.full_share > 0.0, "above 0, or nothing is learned")
         longest = max(self.steps, self.teacher_steps if self.teacher else 0)
-        _require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
+        require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
         room = self.replay_length * self.games
-        _require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
+        require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
         taught = bool(self.teacher) or not self.teacher_updates
-        _require(self, "teacher", taught, "needed for teacher_updates above 0")
-
-
-def _require(config: Config, field: str, holds: bool, rule: str) -> None:
-    if not holds:
-        raise ValueError(f"{field}: {rule}, got {getattr(config, field)}")
+        require(self, "teacher", taught, "needed for teacher_updates above 0")
 
 
 @functools.cache
@@ -144,17 +148,13 @@ def _init(game, model, config, replay, key) -> TrainState:
         train_policy=jnp.bool_(False),
         root_value=one.returns,
     )
-    return TrainState(
-        params=params,
-        opt_state=optim.init(params),
+    return fresh(
+        TrainState,
+        params,
+        config.optim,
+        key,
         replay=replay.init(item, game.num_teams),
         actor=actor,
-        hyper=optim.hyper(config.optim),
-        key=key,
-        updates=jnp.int32(0),
-        env_steps=jnp.int32(0),
-        games=jnp.int32(0),
-        nan_skips=jnp.int32(0),
     )
 
 

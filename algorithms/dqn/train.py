@@ -15,7 +15,16 @@ import jax.numpy as jnp
 
 from algorithms import imitation, optim, selfplay
 from algorithms.dqn.loss import Batch, loss, targets
-from algorithms.learner import Learner, TrainState, make_learner, mean, report_metrics, total
+from algorithms.learner import (
+    Learner,
+    TrainState,
+    fresh,
+    make_learner,
+    mean,
+    report_metrics,
+    require,
+    total,
+)
 from algorithms.networks import Model, masked, observe, require_q_head
 from algorithms.replay import Replay, ReplayState, Sample, importance_weights
 from jaxgames.core import Array, Game, random_bot
@@ -84,28 +93,23 @@ class Config:
             "importance_steps", "target_period", "teacher_steps", "teacher_learn_steps",
             "chunk_updates", "epsilon_updates",
         ):  # fmt: skip
-            _require(self, field, getattr(self, field) >= 1, "at least 1")
+            require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("opening_plies", "teacher_updates"):
-            _require(self, field, getattr(self, field) >= 0, "not negative")
+            require(self, field, getattr(self, field) >= 0, "not negative")
         for field in (
             "epsilon_start", "epsilon_end", "discount", "outcome_share", "importance_start",
             "target_rate", "teacher_random", "priority_exponent", "margin",
         ):  # fmt: skip
-            _require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
-        _require(self, "margin_weight", 0.0 <= self.margin_weight <= 1e3, "0 to 1000")
-        _require(self, "target_rate", self.target_rate > 0.0, "above 0")
+            require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
+        require(self, "margin_weight", 0.0 <= self.margin_weight <= 1e3, "0 to 1000")
+        require(self, "target_rate", self.target_rate > 0.0, "above 0")
         longest = max(self.steps, self.teacher_steps if self.teacher else 0)
-        _require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
-        _require(self, "horizon", self.horizon < self.replay_length, "below replay_length")
+        require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
+        require(self, "horizon", self.horizon < self.replay_length, "below replay_length")
         room = self.replay_length * self.games
-        _require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
+        require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
         taught = bool(self.teacher) or not self.teacher_updates
-        _require(self, "teacher", taught, "needed for teacher_updates above 0")
-
-
-def _require(config: Config, field: str, holds: bool, rule: str) -> None:
-    if not holds:
-        raise ValueError(f"{field}: {rule}, got {getattr(config, field)}")
+        require(self, "teacher", taught, "needed for teacher_updates above 0")
 
 
 @jax.tree_util.register_dataclass
@@ -160,17 +164,13 @@ def _init(game, model, config, replay, key) -> DQNState:
         done=jnp.bool_(False),
         taught=jnp.int32(0),
     )
-    return DQNState(
-        params=params,
-        opt_state=optim.init(params),
+    return fresh(
+        DQNState,
+        params,
+        config.optim,
+        key,
         replay=replay.init(item, game.num_teams),
         actor=actor,
-        hyper=optim.hyper(config.optim),
-        key=key,
-        updates=jnp.int32(0),
-        env_steps=jnp.int32(0),
-        games=jnp.int32(0),
-        nan_skips=jnp.int32(0),
         # Two leaves that share a buffer can not both be donated.
         target=jax.tree.map(jnp.copy, params),
     )

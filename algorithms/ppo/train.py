@@ -22,9 +22,11 @@ from algorithms.learner import (
     Learner,
     TrainState,
     count,
+    fresh,
     make_learner,
     mean,
     report_metrics,
+    require,
     total,
 )
 from algorithms.networks import Model
@@ -108,27 +110,27 @@ class Config:
         for field in ("games", "steps", "epochs", "minibatch", "micro_batch", "groups",
                       "opponent_updates", "snapshots", "snapshot_updates", "teacher_steps",
                       "teacher_epochs", "chunk_updates"):  # fmt: skip
-            _require(self, field, getattr(self, field) >= 1, "at least 1")
+            require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("entropy_updates", "teacher_updates"):
-            _require(self, field, getattr(self, field) >= 0, "not negative")
+            require(self, field, getattr(self, field) >= 0, "not negative")
         for field in ("discount", "lam", "opponent_share", "bot_share", "teacher_random",
                       "league_fade"):  # fmt: skip
-            _require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
+            require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         for field in ("value_clip", "entropy_start", "entropy_end", "value_weight", "kl_stop",
                       "pfsp_power", "teacher_rate"):  # fmt: skip
-            _require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
-        _require(self, "clip", 0.0 < self.clip < 1.0, "above 0, below 1")
-        _require(self, "snapshots", self.snapshots <= 20, "at most 20")
-        _require(self, "bots", len(set(self.bots)) == len(self.bots), "each once")
-        _require(self, "bots", not self.bots or self.rows > 0, "needs an opponent_share")
+            require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
+        require(self, "clip", 0.0 < self.clip < 1.0, "above 0, below 1")
+        require(self, "snapshots", self.snapshots <= 20, "at most 20")
+        require(self, "bots", len(set(self.bots)) == len(self.bots), "each once")
+        require(self, "bots", not self.bots or self.rows > 0, "needs an opponent_share")
         enough = self.rows > 0 or not self.opponent_share
         least = f"above {self.groups / self.games:.3g} for {self.groups} groups, or 0"
-        _require(self, "opponent_share", enough, least)
+        require(self, "opponent_share", enough, least)
         if self.teacher_updates:
             most = self.teacher_steps * self.games
-            _require(self, "minibatch", self.minibatch <= most, f"at most {most}, the teacher's")
+            require(self, "minibatch", self.minibatch <= most, f"at most {most}, the teacher's")
         taught = bool(self.teacher) or not self.teacher_updates
-        _require(self, "teacher", taught, "needed for teacher_updates above 0")
+        require(self, "teacher", taught, "needed for teacher_updates above 0")
 
     @property
     def rows(self) -> int:
@@ -139,11 +141,6 @@ class Config:
     def against(self) -> int:
         """Games against opponents."""
         return self.rows * self.groups
-
-
-def _require(config: Config, field: str, holds: bool, rule: str) -> None:
-    if not holds:
-        raise ValueError(f"{field}: {rule}, got {getattr(config, field)}")
 
 
 @jax.tree_util.register_dataclass
@@ -185,17 +182,13 @@ def _init(game, model, config, key) -> State:
     params_key, actor_key, key = jax.random.split(key, 3)
     params = model.init(params_key)
     members = (config.snapshots, len(config.bots), config.groups, config.rows)
-    return State(
-        params=params,
-        opt_state=optim.init(params),
+    return fresh(
+        State,
+        params,
+        config.optim,
+        key,
         replay=(),
         actor=selfplay.start(game, actor_key, config.games, 0),
-        hyper=optim.hyper(config.optim),
-        key=key,
-        updates=jnp.int32(0),
-        env_steps=jnp.int32(0),
-        games=jnp.int32(0),
-        nan_skips=jnp.int32(0),
         league=leagues.start(params, *members) if config.against else (),
     )
 

@@ -77,6 +77,10 @@ def _env(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
             rows.append(
                 {**row, "repeats": settings.repeats, "low": rate["low"], "high": rate["high"]}
             )
+    seen = detail["observe"]
+    what = f"observations of {config.game.name}, {seen['batch']} games"
+    row = {"what": what, "value": seen["median"], "unit": "observations/s"}
+    rows.append({**row, "repeats": settings.repeats, "low": seen["low"], "high": seen["high"]})
     return {"rows": rows, "compile_s": {"init + step": detail["compile_seconds"]}, "detail": detail}
 
 

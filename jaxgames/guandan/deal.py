@@ -247,35 +247,43 @@ def first_position(game, key: jax.Array) -> State:
     first = match or not rules.tribute
     if first and given is not None and given[0] == given[1]:
         owner = jnp.int8(-1)  # the first round of a match is nobody's
-    nobody = jnp.full(SEATS, -1, jnp.int8)
-    flag = jnp.zeros((), bool)
-    state = State(
-        game=game,
+    state = blank(
+        game,
         current_player=jax.random.randint(lead_key, (), 0, SEATS),
-        legal_action_mask=jnp.zeros(game.num_actions, bool),
-        rewards=jnp.zeros(SEATS, jnp.float32),
-        terminated=flag,
-        truncated=flag,
-        illegal=flag,
         hands=hands(deal_key),
-        played=jnp.zeros((SEATS, 8), jnp.uint16),
-        known=jnp.zeros((SEATS, 8), jnp.uint16),
         levels=levels,
         owner=owner.astype(jnp.int8),
         level=level.astype(jnp.int8),
+        order=jnp.full(SEATS, -1, jnp.int8) if first else order,
+    )
+    return batch.one_game(begin)(state)
+
+
+def blank(game, **leaves: jax.Array) -> State:
+    """A position before its round begins (see `begin`), no batch axis: the given leaves, and
+    nothing played, paid or counted in the others."""
+    nobody, no = jnp.full(SEATS, -1, jnp.int8), jnp.zeros((), bool)
+    empty = jnp.zeros((SEATS, 8), jnp.uint16)
+    fields = dict(
+        legal_action_mask=jnp.zeros(game.num_actions, bool),
+        rewards=jnp.zeros(SEATS, jnp.float32),
+        terminated=no,
+        truncated=no,
+        illegal=no,
+        played=empty,
+        known=empty,
         fails=jnp.zeros(2, jnp.int8),
         demotions=jnp.int8(0),
         rounds=jnp.int16(0),
         stage=jnp.int8(PLAY),
-        order=nobody if first else order,
         tribute=nobody,
         back=nobody,
         to=nobody,
-        anti=flag,
+        anti=no,
         table=jnp.int16(-1),
         table_seat=jnp.int8(-1),
         plays=jnp.full(PLAYS_KEPT, -1, jnp.int16),
         plays_seat=jnp.full(PLAYS_KEPT, -1, jnp.int8),
         plays_cards=jnp.zeros((PLAYS_KEPT, 8), jnp.uint16),
     )
-    return batch.one_game(begin)(state)
+    return State(game=game, **(fields | leaves))

@@ -87,7 +87,8 @@ def parts(action: jax.Array) -> Parts:
     return Parts(kind, key, extra, (packed >> 12) & 3, ((packed >> 14) & 15) - 1, packed >> 18)
 
 
-def _either(words) -> jax.Array:
+def either_of(words) -> jax.Array:
+    """The union of words."""
     return functools.reduce(jnp.bitwise_or, words)
 
 
@@ -202,21 +203,20 @@ def printed_windows(level_bit: jax.Array) -> tuple[list[jax.Array], list[jax.Arr
 def _straights(held: Holding, book: Profile) -> list[jax.Array]:
     """Plain straights with 0, 1, 2 wilds: those that some cards make without one suit."""
     suits = [wheel(word) for word in held.suits]
-    either = _either(suits)
+    either = either_of(suits)
     alone = [
-        s & ~_either([t for j, t in enumerate(suits) if j != i]) for i, s in enumerate(suits)
+        s & ~either_of([t for j, t in enumerate(suits) if j != i]) for i, s in enumerate(suits)
     ]  # ranks held in one suit only
     words = fit([_EVERYTHING | either, either], Kind.STRAIGHT)
     forced = [fit([_EVERYTHING | a, a], Kind.STRAIGHT)[0] for a in alone]
-    words[0] &= ~_either(forced)
+    words[0] &= ~either_of(forced)
     if book.wild_restriction:
         mixed = either & ~alone[HEARTS]
-        some = _either([mixed >> i for i in range(5)])
+        some = either_of([mixed >> i for i in range(5)])
         return [words[0], words[1] & some, words[2] & some]
     own, other = printed_windows(held.level)
-    words[1] &= functools.reduce(
-        jnp.bitwise_or,
-        [all_but(either, p) & ~((own[p] | other[p]) & all_but(alone[HEARTS], p)) for p in range(5)],
+    words[1] &= either_of(
+        [all_but(either, p) & ~((own[p] | other[p]) & all_but(alone[HEARTS], p)) for p in range(5)]
     )
     return words
 
@@ -226,7 +226,7 @@ def _flushes(held: Holding) -> jax.Array:
     suits = wheel(held.suits)
     words = fit([jnp.full_like(suits, _EVERYTHING), suits], Kind.STRAIGHT_FLUSH)
     _, other = printed_windows(held.level)
-    told = _either([all_but(suits[HEARTS], p) & ~other[p] for p in range(5)])
+    told = either_of([all_but(suits[HEARTS], p) & ~other[p] for p in range(5)])
     words[1] = words[1].at[HEARTS].set(words[1][HEARTS] & told)
     return jnp.stack(words, axis=1)
 
@@ -276,7 +276,7 @@ def _full_houses(held: Holding, triples: jax.Array, book: Profile) -> jax.Array:
     of_wilds = many[3] & two & triples
     if book.wild_restriction:
         of_wilds &= ~held.level
-    return (_either(pairs) & ~itself) | (of_wilds & itself)
+    return (either_of(pairs) & ~itself) | (of_wilds & itself)
 
 
 def _column(values: np.ndarray, like: jax.Array) -> np.ndarray:

@@ -3,7 +3,7 @@
 The last axis of every array is the batch of games, B: hands are uint16[4, 8, B]. See
 `jaxgames.batch`. A step goes through these stages, each in all games at once:
 
-    the cards of the action leave the hand       play_cards
+    cards leave the hand, or change hands        advance, deal.exchange
     who is next, who leads                       pass_turn
     a side is out: places, levels, rewards       finish_round, score.py
     a match goes on: the next deal               next_round

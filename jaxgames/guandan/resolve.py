@@ -22,7 +22,7 @@ from jaxgames.batch import settle
 from jaxgames.guandan import actions, legality
 from jaxgames.guandan.actions import Kind
 from jaxgames.guandan.cards import ALL_RANKS, HEARTS, HR_RANK, JOKERS, SB_RANK
-from jaxgames.guandan.legality import Parts, all_but, bit, flag, tally, wheel
+from jaxgames.guandan.legality import Parts, all_but, bit, either_of, flag, tally, wheel
 from jaxgames.guandan.rules import Profile
 
 U16 = jnp.uint16
@@ -112,13 +112,9 @@ def resolve(hand: jax.Array, level: jax.Array, action: jax.Array, book: Profile)
     return jnp.concatenate([once | twice | first, (once & twice) | second])
 
 
-def _either(words) -> jax.Array:
-    return functools.reduce(jnp.bitwise_or, words)
-
-
 def _planes(cards: jax.Array) -> jax.Array:
     """Cards [layer, suit, B] as eight planes; the first layer holds the second copies."""
-    return jnp.concatenate([_either(cards[1:]), cards[0]])
+    return jnp.concatenate([either_of(cards[1:]), cards[0]])
 
 
 def _total(words: list[jax.Array]) -> jax.Array:
@@ -134,18 +130,12 @@ def _first(choices: list[jax.Array]) -> jax.Array:
     return found
 
 
-def _without(need: list[jax.Array], ranks: jax.Array) -> list[jax.Array]:
-    """One card less of each of `ranks`."""
-    less = [*need[2:], jnp.zeros_like(ranks)]
-    return [need[0]] + [(w & ~ranks) | (l & ranks) for w, l in zip(need[1:], less, strict=True)]
-
-
 def _may_be_spared(of: Parts, held, book: Profile) -> jax.Array:
     """Ranks for which a wild may lie: not those for which the faces would then say something
     else (`legality.printed_windows`)."""
     own, other = legality.printed_windows(held.level)
     window, hearts = bit(of.key), wheel(held.suits[HEARTS])
-    rest = _either([wheel(held.suits[s]) for s in range(4) if s != HEARTS])
+    rest = either_of([wheel(suit) for s, suit in enumerate(held.suits) if s != HEARTS])
     straight = (of.kind == Kind.STRAIGHT) & (of.wilds == 1)
     flush = (of.kind == Kind.STRAIGHT_FLUSH) & (of.extra == HEARTS) & (of.wilds == 1)
     lies = jnp.zeros_like(window)
@@ -167,10 +157,10 @@ def _spare(taken, natural, spare: jax.Array, allowed: jax.Array) -> jax.Array:
         more = spare - number
         (after,) = settle(natural & ~_planes(taken))
         left = tally(after, 4)
-        by_layer = [_either(layer) for layer in taken[::-1]]
-        bomb = bombs & ~left[4] & (left[3] | (left[2] & flag(more >= 2))) & _either(by_layer)
+        by_layer = [either_of(layer) for layer in taken[::-1]]
+        bomb = bombs & ~left[4] & (left[3] | (left[2] & flag(more >= 2))) & either_of(by_layer)
         few = flag(jax.lax.population_count(taken[-1]).astype(jnp.int32) <= more)
-        flush = _either(taken[-1] & few)
+        flush = either_of(taken[-1] & few)
         may = allowed & flag(more > 0)
         (rank,) = settle(_first([word & may for word in (bomb, flush, *by_layer)]))
         dearest = _last_with(rank, taken)
@@ -188,7 +178,7 @@ def _last_with(rank: jax.Array, cards: jax.Array) -> jax.Array:
 
 def _layers(free: jax.Array, held) -> jax.Array:
     """uint16[5, 4, B]: the cards of `free` uint16[8, B] by layer and suit, the dearest last."""
-    places, once = wheel(jnp.stack(held.suits)), free[:4]
+    places, once = wheel(held.suits), free[:4]
     fits = legality.fit([jnp.full_like(places, 0xFFFF), places], Kind.STRAIGHT_FLUSH)
     near = _members(fits[0] | (fits[1] & held.wild[1]) | (fits[2] & held.wild[2]))
     natural = _members(fits[0])
@@ -203,7 +193,7 @@ def _layers(free: jax.Array, held) -> jax.Array:
 
 def _members(windows: jax.Array) -> jax.Array:
     """Ranks in any of the windows of five."""
-    return ranks_of_window(_either([windows << i for i in range(5)]))
+    return ranks_of_window(either_of([windows << i for i in range(5)]))
 
 
 def _take(need: list[jax.Array], layers: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -215,7 +205,7 @@ def _take(need: list[jax.Array], layers: jax.Array) -> tuple[jax.Array, jax.Arra
     taken = []
     for layer in layers:
         for cards in layer:
-            got = cards & _either(digits)
+            got = cards & either_of(digits)
             taken.append(got)
             for d in range(4):
                 digits[d], got = digits[d] ^ got, got & ~digits[d]  # subtract one, borrow
@@ -248,8 +238,8 @@ def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> jax.Array:
         out.append(flag((of.kind == Kind.STRAIGHT) & wrong & _is_one_suit(once, suit)))
     out = jnp.stack(settle(*out))
     others = left & ~out
-    by_layer = [_either(layer) & _either(once) for layer in others]
-    (swap,) = settle(_first(by_layer) & _either(out))
+    by_layer = [either_of(layer) & either_of(once) for layer in others]
+    (swap,) = settle(_first(by_layer) & either_of(out))
     cheapest = 4 * _LAYERS - 1 - _last_with(swap, others[::-1, ::-1])
     more = jnp.where(_PLACES == cheapest, swap, U16(0))
     return (taken & ~swap) | _planes(more)
@@ -257,7 +247,7 @@ def _without_one_suit(taken, left, of: Parts, held, book: Profile) -> jax.Array:
 
 def _is_one_suit(once: list[jax.Array], suit: int) -> jax.Array:
     """bool[B]: there are no cards of other suits."""
-    return _either([once[s] for s in range(4) if s != suit]) == 0
+    return either_of([once[s] for s in range(4) if s != suit]) == 0
 
 
 # ---- recognising ----
@@ -269,14 +259,8 @@ def realises(cards: jax.Array, level: jax.Array, action: jax.Array, book: Profil
     wanted, held = pattern(of, level), legality.hold(cards, level)
     jokers = [held.jokers, held.joker_pairs]
     shown = [held.at_least[1] | jokers[0], held.at_least[2] | jokers[1], *held.at_least[3:]]
-    fits = (
-        functools.reduce(
-            jnp.bitwise_or,
-            [have & ~need for have, need in zip(shown, wanted.need[1:], strict=True)],
-        )
-        == 0
-    )
-    in_suit = _either([held.suits[s] & ~wanted.suits[s] for s in range(4)]) == 0
+    fits = either_of([n & ~need for n, need in zip(shown, wanted.need[1:], strict=True)]) == 0
+    in_suit = either_of([held.suits[s] & ~wanted.suits[s] for s in range(4)]) == 0
     wilds = (held.wild[1] & 1).astype(jnp.int32) + (held.wild[2] & 1).astype(jnp.int32)
     size = jnp.sum(jax.lax.population_count(cards), axis=0, dtype=jnp.int32)
     single = (of.kind == Kind.TRIBUTE) | (of.kind == Kind.RETURN)

@@ -25,8 +25,9 @@ from jaxgames.guandan.log.build import LogBuilder
 from jaxgames.guandan.log.events import Breach, Deal, MatchLog, Return, Tribute, Turn
 from jaxgames.guandan.log.positions import play_of, positions
 from jaxgames.guandan.log.referee import Referee, partner, team
+from jaxgames.guandan.notation import counts_of
 from jaxgames.guandan.reading import action_of, exact_play
-from jaxgames.guandan.rules import PLAY, PLAYS_KEPT, SEATS, State
+from jaxgames.guandan.rules import PLAY, SEATS, State
 
 # ---- from the engine ----
 
@@ -53,7 +54,7 @@ def begin(state: State, seats: Sequence[str], **others: Any) -> LogBuilder:
         **others,
     )
     leader = int(state.current_player) if log.referee.previous is None else None
-    log.deal(hands_of(state), leader, int(state.level))
+    log.deal(counts_of(state.hands), leader, int(state.level))
     return log
 
 
@@ -70,12 +71,7 @@ def follow(
     made = exact_play(int(action), np.asarray(counts), level, rules.profile)
     log.move(int(before.current_player), made, skipped=rules.skip_forced)
     if log.referee.stage == stages.DEAL:
-        log.deal(hands_of(after))
-
-
-def hands_of(state: State) -> np.ndarray:
-    """int8[4, 54], the cards of each seat."""
-    return np.stack([np.asarray(c.to_counts(hand)) for hand in np.asarray(state.hands)])
+        log.deal(counts_of(after.hands))
 
 
 def _previous(state: State) -> tuple[int, ...] | None:
@@ -89,7 +85,7 @@ def _previous(state: State) -> tuple[int, ...] | None:
     if not bool(state.anti):
         return None
     first = int(state.current_player)
-    holders = [seat for seat, hand in enumerate(hands_of(state)) if hand[c.HR]]
+    holders = [seat for seat, hand in enumerate(counts_of(state.hands)) if hand[c.HR]]
     if len(holders) == 2:
         return (first, partner(first), *holders)
     rest = [seat for seat in range(SEATS) if seat not in (first, *holders)]
@@ -109,36 +105,18 @@ def start_of(game: Game, referee: Referee) -> State:
     leads = referee.seat if referee.previous is None else 0
     owner = -1 if referee.owner is None else referee.owner
     counts = jnp.asarray(np.stack(referee.hands).T, jnp.int8)
-    none, flag = jnp.full(SEATS, -1, jnp.int8), jnp.zeros((), bool)
-    previous = none if referee.previous is None else jnp.asarray(referee.previous, jnp.int8)
-    state = State(
-        game=game,
+    previous = (-1,) * SEATS if referee.previous is None else referee.previous
+    state = deal.blank(
+        game,
         current_player=jnp.int32(leads),
-        legal_action_mask=jnp.zeros(game.num_actions, bool),
-        rewards=jnp.zeros(SEATS, jnp.float32),
-        terminated=flag,
-        truncated=flag,
-        illegal=flag,
         hands=c.to_planes(counts).T,
-        played=jnp.zeros((SEATS, 8), jnp.uint16),
-        known=jnp.zeros((SEATS, 8), jnp.uint16),
         levels=jnp.asarray(referee.levels, jnp.int8),
         owner=jnp.int8(owner),
         level=jnp.int8(referee.level),
         fails=jnp.asarray(referee.fails, jnp.int8),
         demotions=jnp.int8(referee.demotions),
         rounds=jnp.int16(referee.rounds),
-        stage=jnp.int8(PLAY),
-        order=previous,
-        tribute=none,
-        back=none,
-        to=none,
-        anti=flag,
-        table=jnp.int16(-1),
-        table_seat=jnp.int8(-1),
-        plays=jnp.full(PLAYS_KEPT, -1, jnp.int16),
-        plays_seat=jnp.full(PLAYS_KEPT, -1, jnp.int8),
-        plays_cards=jnp.zeros((PLAYS_KEPT, 8), jnp.uint16),
+        order=jnp.asarray(previous, jnp.int8),
     )
     return _programs(game)[2](state)
 

@@ -23,9 +23,10 @@ from websockets.protocol import State
 from jaxgames.core import Game
 from jaxgames.guandan import cards
 from jaxgames.guandan.exact import PASS_PLAY, Play
+from jaxgames.guandan.reading import exact_play
 from jaxgames.guandan.wire import protocol
 from jaxgames.guandan.wire.protocol import Fields, WireError
-from jaxgames.guandan.wire.table import Choose, fold_in, play_of, programs
+from jaxgames.guandan.wire.table import Choose, fold_in, programs
 from jaxgames.guandan.wire.tracker import Tracker, abstract
 
 _LOG = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class Client:
         for index in same:
             if tuple(sorted(options[index].cards)) == names:
                 return index
-        wanted = play_of(int(action), counts, level, self.game.rules.profile)
+        wanted = exact_play(int(action), counts, level, self.game.rules.profile)
         self._say(f"{wanted.triple} is not listed with these cards; another of its kind is taken")
         return same[0]
 

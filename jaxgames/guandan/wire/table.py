@@ -20,19 +20,18 @@ import numpy as np
 
 from jaxgames.core import Game, RulesError, State
 from jaxgames.guandan import cards
-from jaxgames.guandan.actions import EXTRA, JOKER_BOMB, KEY, KIND, WILD_KEY, Kind
 from jaxgames.guandan.exact import (
     PASS_PLAY,
     Play,
     action_of,
     legal_plays,
-    parse_play,
     return_plays,
     tribute_plays,
     triple_of,
 )
 from jaxgames.guandan.log.build import LogBuilder
-from jaxgames.guandan.reading import JOKER_PLAY, RANK_WORDS, WINDOW_WORDS
+from jaxgames.guandan.notation import counts_of
+from jaxgames.guandan.reading import exact_play
 from jaxgames.guandan.rules import PLAY, RETURN, SEATS, TRIBUTE
 from jaxgames.guandan.wire import protocol
 
@@ -43,48 +42,6 @@ Row = tuple[dict, dict, dict, dict]
 
 TEAMS = 2
 _STAGES = {TRIBUTE: "tribute", RETURN: "back", PLAY: "play"}
-_TYPES = {
-    Kind.SINGLE: "Single",
-    Kind.PAIR: "Pair",
-    Kind.TRIPLE: "Trips",
-    Kind.FULL_HOUSE: "ThreeWithTwo",
-    Kind.STRAIGHT: "Straight",
-    Kind.TUBE: "ThreePair",
-    Kind.PLATE: "TwoTrips",
-    Kind.BOMB: "Bomb",
-    Kind.STRAIGHT_FLUSH: "StraightFlush",
-}
-_WINDOWED = (Kind.STRAIGHT, Kind.TUBE, Kind.PLATE, Kind.STRAIGHT_FLUSH)
-
-
-def play_of(action: int, counts: np.ndarray, level: int, profile: str) -> Play:
-    """The exact play of an abstract action with the cards int8[54] chosen for it.
-
-    Raises FieldError when the cards can not be that action.
-    """
-    kind, key, held = Kind(KIND[action]), int(KEY[action]), cards.names(counts)
-    if kind is Kind.PASS:
-        return PASS_PLAY
-    if action == JOKER_BOMB:
-        return JOKER_PLAY
-    if kind in (Kind.TRIBUTE, Kind.RETURN):
-        word = "tribute" if kind is Kind.TRIBUTE else "back"
-        return Play(word, word, (held[0],))
-    if kind is Kind.FULL_HOUSE:
-        rank = RANK_WORDS[int(EXTRA[action])]
-    elif kind in _WINDOWED:
-        rank = WINDOW_WORDS[key]
-    else:
-        rank = RANK_WORDS[level if key == WILD_KEY else key]
-    return parse_play([_TYPES[kind], rank, held], level, profile)
-
-
-def hands_of(state: State) -> np.ndarray:
-    """int8[4, 54], the cards of each seat."""
-    planes = np.asarray(state.hands)
-    once, twice = planes[:, cards.PLANE], planes[:, cards.PLANE + 4]
-    return (((once >> cards.BIT) & 1) + ((twice >> cards.BIT) & 1)).astype(np.int8)
-
 
 #: `jax.random.fold_in` in one call instead of many.
 fold_in = jax.jit(jax.random.fold_in)
@@ -204,7 +161,7 @@ class Table:
         self.view.asked(self.seat, leads=self.best is None)
         action = np.int32(choose(self.state, self.seat, key))
         counts = np.asarray(self._resolve(self.state, action))
-        return play_of(int(action), counts, self.level, self.profile)
+        return exact_play(int(action), counts, self.level, self.profile)
 
     def move(self, play: Play) -> list[Row]:
         """Plays for the seat to move; what is then told to all, in order.
@@ -224,7 +181,7 @@ class Table:
             self.log.move(seat, play)
         if stage == PLAY:
             return self._played(seat, play, counts)
-        self.hands = hands_of(after)
+        self.hands = counts_of(after.hands)
         if self.stage == stage:
             return []
         if stage == TRIBUTE:
@@ -255,7 +212,7 @@ class Table:
 
     def _begin_round(self) -> None:
         self.view, self.best, self.order = protocol.TableView(), None, []
-        self.hands, self._level = hands_of(self.state), self.level
+        self.hands, self._level = counts_of(self.state.hands), self.level
         if self.log is not None:
             leader = self.seat if self.rounds == 0 else None
             self.log.deal(self.hands, leader, self.level)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from jaxgames.guandan.exact import action_of
+from jaxgames.guandan.notation import counts_of
 from jaxgames.guandan.rules import PLAY, RETURN, TRIBUTE
 from jaxgames.guandan.wire import protocol
-from jaxgames.guandan.wire.table import hands_of
 from jaxgames.guandan.wire.tracker import Tracker
 from tests.jaxgames.guandan.wire.support import played_match, short_game
 
@@ -42,7 +42,7 @@ def check(tracked, true, seat):
             mine, real = (np.asarray(getattr(s, field.name)) for s in (tracked, true))
             assert mine.dtype == real.dtype and mine.shape == real.shape, field.name
             np.testing.assert_array_equal(mine, real, field.name)
-    mine, real = hands_of(tracked), hands_of(true)
+    mine, real = counts_of(tracked.hands), counts_of(true.hands)
     np.testing.assert_array_equal(mine[seat], real[seat])
     np.testing.assert_array_equal(mine.sum(axis=1), real.sum(axis=1))
     np.testing.assert_array_equal(mine.sum(axis=0), real.sum(axis=0))
@@ -92,8 +92,8 @@ def test_lost_messages_leave_a_position_that_can_be():
     for ply, (tracked, true, seat) in enumerate(
         knowledge(short_game(), 2, rows_of=lambda rows: rows[: -(-len(rows) // 2)])
     ):
-        hands = hands_of(tracked)
-        np.testing.assert_array_equal(hands[seat], hands_of(true)[seat])
+        hands = counts_of(tracked.hands)
+        np.testing.assert_array_equal(hands[seat], counts_of(true.hands)[seat])
         assert hands.sum(axis=0).max() <= 2
         count = ply
     assert count > 200
