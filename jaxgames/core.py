@@ -244,6 +244,41 @@ class Game(abc.ABC):
         information returns the state itself.
         """
 
+    # ---- hints for learners (game; optional) ----
+
+    def round_number(self, state: State) -> Array:
+        """int32[], rounds finished so far; of a game that is one round always 0."""
+        return jnp.int32(0)
+
+    @property
+    def shaping_terms(self) -> tuple[str, ...]:
+        """Names of what `shaping` counts."""
+        return ()
+
+    def shaping(self, before: State, action: Array, after: State) -> Array:
+        """float32[K], one number for each of `shaping_terms`: what the seat that moved did well
+        (above 0) or badly, judged by what all may see and by its own cards.
+
+        Not asked for the last move of a round, after which `after` may be another deal.
+        """
+        del before, action, after
+        return jnp.zeros(len(self.shaping_terms), jnp.float32)
+
+    @property
+    def situations(self) -> Mapping[str, Callable[[State], Array]]:
+        """Rare positions worth practising, by name: `state -> bool[]`, for unfinished games."""
+        return {}
+
+    @property
+    def lead_kinds(self) -> tuple[str, ...]:
+        """Names of the kinds of plays that open a trick; see `lead_kind`."""
+        return ()
+
+    def lead_kind(self, state: State, action: Array) -> Array:
+        """int32[], the place of a leading play's kind in `lead_kinds`; -1: it does not lead."""
+        del state, action
+        return jnp.int32(-1)
+
     # ---- bots, text and pictures (game; on the host) ----
 
     @property

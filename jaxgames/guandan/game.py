@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxgames import batch, core
-from jaxgames.guandan import actions, bots, deal, knowledge, observe, play
+from jaxgames.guandan import actions, bots, deal, knowledge, observe, play, shaping, situations
 from jaxgames.guandan.cards import DECK
 from jaxgames.guandan.rules import PLAYS_KEPT, PRESETS, SEATS, Rules
 
@@ -91,6 +91,29 @@ class Guandan(core.Game):
 
     def resample(self, state, player, key):
         return knowledge.resample(state, player, key)
+
+    # ---- hints for learners ----
+
+    def round_number(self, state):
+        return state.rounds.astype(jnp.int32)
+
+    @property
+    def shaping_terms(self):
+        return shaping.TERMS
+
+    def shaping(self, before, action, after):
+        return shaping.terms(before, action, after)
+
+    @property
+    def situations(self):
+        return situations.SITUATIONS
+
+    @property
+    def lead_kinds(self):
+        return situations.LEAD_KINDS
+
+    def lead_kind(self, state, action):
+        return situations.lead_kind(state, action)
 
     @property
     def bots(self):
