@@ -98,6 +98,23 @@ class State:
         return self.game.draw(self)
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Past:
+    """Decisions that led to a position, newest first.
+
+    Attributes:
+      states: [n], what the seats that decided had before them; what the observation of those
+        seats tells of still older moves may be missing.
+      action: int32[n], what they chose, legal there.
+      valid: bool[n], whether there is such a decision; states and actions mean nothing without.
+    """
+
+    states: State
+    action: Array
+    valid: Array
+
+
 @dataclasses.dataclass(frozen=True)
 class Game(abc.ABC):
     """A game with its options. Hashable; equal options make equal games.
@@ -243,6 +260,22 @@ class Game(abc.ABC):
         Depends only on what `player` knows and on `key`; a game without hidden
         information returns the state itself.
         """
+
+    # ---- hints for searches (game; optional) ----
+
+    def rewind(self, state: State, player: Array, count: int) -> Past | None:
+        """The last `count` (static) decisions of the seats other than `player`, newest first, as
+        far as the state tells them; None where the game does not offer this.
+
+        Which decisions they were must follow from what all may see; the positions are right if
+        the state's hidden parts are. See `Past`.
+        """
+        return None
+
+    def for_search(self) -> Game:
+        """The game as searches step it: with the same states and actions, but moves that are
+        nobody's choice made at once where the rules have an option for it."""
+        return self
 
     # ---- hints for learners (game; optional) ----
 

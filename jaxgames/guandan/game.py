@@ -9,7 +9,17 @@ import jax
 import jax.numpy as jnp
 
 from jaxgames import batch, core
-from jaxgames.guandan import actions, bots, deal, knowledge, observe, play, shaping, situations
+from jaxgames.guandan import (
+    actions,
+    bots,
+    deal,
+    knowledge,
+    observe,
+    play,
+    rewind,
+    shaping,
+    situations,
+)
 from jaxgames.guandan.cards import DECK
 from jaxgames.guandan.rules import PLAYS_KEPT, PRESETS, SEATS, Rules
 
@@ -91,6 +101,14 @@ class Guandan(core.Game):
 
     def resample(self, state, player, key):
         return knowledge.resample(state, player, key)
+
+    # ---- hints for searches ----
+
+    def rewind(self, state, player, count):
+        return rewind.rewind(state, player, count)
+
+    def for_search(self):
+        return dataclasses.replace(self, rules=dataclasses.replace(self.rules, skip_forced=True))
 
     # ---- hints for learners ----
 
