@@ -19,6 +19,7 @@ import jax.numpy as jnp
 
 from algorithms import bundle
 from algorithms.networks.model import Model, NetworkConfig, build, evaluator, masked
+from algorithms.search import belief
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
 from jaxgames.core import Array, FieldError, Game, State, nearest
@@ -184,7 +185,12 @@ def search_agent(
 
     Args:
       head: "policy" for policy prior and value head, "q" for Q as prior and value.
+
+    Raises:
+      ValueError: "num_candidates: ..." in a game that does not tell past decisions.
     """
+    if config.num_candidates:
+        belief.require(game)
     evaluate, policy = evaluator(game, model, head=head), config.build()
 
     def search(params, key, states, player):
@@ -197,6 +203,7 @@ def search_agent(
             player,
             num_worlds=config.num_worlds,
             policy=policy,
+            num_candidates=config.num_candidates,
         )
 
     def act(params, key, states, player):
@@ -229,6 +236,7 @@ def mcts_dqn_agent(
 _SEARCH_OPTIONS = {
     "sims": ("num_simulations", int),
     "worlds": ("num_worlds", int),
+    "candidates": ("num_candidates", int),
     "policy": ("policy", str),
     "considered": ("max_num_considered_actions", int),
     "scale": ("gumbel_scale", float),
@@ -265,8 +273,9 @@ def from_spec(spec: str, game: Game) -> Seat:
 
     NAME is a bot of the game, a packaged bundle, or the path of a bundle or of a run folder
     with one in `best/`. Options of bundles: `net` or `search`, `temp=` (net),
-    `sims= worlds= policy= considered= scale= qscale=` (search), `head=policy|q`. Without options a
-    bundle searches with 32 simulations in each of 4 worlds (1 if nothing is hidden).
+    `sims= worlds= candidates= policy= considered= scale= qscale=` (search), `head=policy|q`.
+    Without options a bundle searches with 32 simulations in each of 4 worlds (1 if nothing is
+    hidden).
 
     Raises:
       AgentError: no such agent or option; `field` is "agent" or the option.
@@ -286,6 +295,24 @@ def from_spec(spec: str, game: Game) -> Seat:
     params = jax.tree.map(jnp.asarray, bundle.load(path, expected, game).params)
     origin = {k: meta[k] for k in ("agent", "step", "run", "sha256", "strength") if k in meta}
     return Seat(_bundle_agent(name, options, meta["agent"], game, model), params, origin)
+
+
+def weights(name: str, model: Model) -> Any:
+    """The weights of a packaged bundle, or of the bundle or run folder at the path `name`, for
+    exactly the game and the network of `model`.
+
+    Raises:
+      AgentError: no such bundle. BundleError: a broken one, or one of another game or network.
+    """
+    path = _bundle_path(name, model.game)
+    meta = bundle.read_meta(path)
+    bundle.check_game(meta, model.game)
+    theirs, ours = dataclasses.asdict(_network_config(meta["network"])), vars(model.config)
+    for field, want in ours.items():
+        if theirs[field] != want:
+            raise bundle.BundleError(f"network.{field}", f"it has {theirs[field]}, not {want}")
+    expected = jax.eval_shape(model.init, jax.random.key(0))
+    return jax.tree.map(jnp.asarray, bundle.load(path, expected, model.game).params)
 
 
 def _bundle_path(name: str, game: Game) -> pathlib.Path:
@@ -335,10 +362,12 @@ def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, mod
             changes[field] = _number(key, options[key], kind_of)
     try:
         config = dataclasses.replace(PLAY_SEARCH, **changes)
+        if config.num_candidates:
+            belief.require(game)
     except ValueError as error:
         raise AgentError("agent", f"{name}: {error}") from None
     shown = f":sims={config.num_simulations}:worlds={config.num_worlds}"
-    for key in ("policy", "considered", "scale", "qscale"):
+    for key in ("candidates", "policy", "considered", "scale", "qscale"):
         if key in options:
             shown += f":{key}={options[key]}"
     return search_agent(game, model, config, head, f"{name}{shown}{suffix}")

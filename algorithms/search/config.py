@@ -21,6 +21,8 @@ class SearchConfig:
       policy: "gumbel" or "puct".
       num_simulations: simulations in each world.
       num_worlds: deals of the hidden cards searched side by side.
+      num_candidates: deals that those worlds are chosen from, by how well they explain the
+        others' last moves (`belief.py`); 0: none, the worlds are drawn alike.
       max_depth: edges below which nothing is expanded; 0 for no limit.
       max_num_considered_actions: Gumbel, actions of the sequential halving.
       gumbel_scale: Gumbel, scale of the noise; 0 for a deterministic choice.
@@ -39,6 +41,7 @@ class SearchConfig:
     policy: str = "gumbel"
     num_simulations: int = 32
     num_worlds: int = 1
+    num_candidates: int = 0
     max_depth: int = 0
     max_num_considered_actions: int = 16
     gumbel_scale: float = 1.0
@@ -60,6 +63,8 @@ class SearchConfig:
         for field in ("num_simulations", "num_worlds", "max_num_considered_actions"):
             _require(self, field, getattr(self, field) >= 1, "must be at least 1")
         _require(self, "num_simulations", self.num_simulations < 2**24, "must be below 2**24")
+        fit = self.num_candidates == 0 or self.num_candidates >= self.num_worlds
+        _require(self, "num_candidates", fit, f"must be 0 or at least {self.num_worlds}")
         _require(self, "max_depth", self.max_depth >= 0, "must not be negative")
         for field in ("gumbel_scale", "pb_c_init", "temperature"):
             _require(self, field, getattr(self, field) >= 0, "must not be negative")

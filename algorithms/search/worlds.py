@@ -4,13 +4,17 @@ Each of K worlds is drawn by `game.resample`, so the true hidden cards never ent
 out depends on the player's knowledge and the key alone. The worlds of a row are searched as
 rows of one batch, share prior, legal actions and root noise (they are one and the same
 decision), and their improved policies, values and visits are averaged.
+
+With candidates more deals than worlds are drawn, and the worlds chosen among them by how well
+they explain the others' last decisions (`belief.py`).
 """
 
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 
-from algorithms.search import game_model
+from algorithms.search import belief, game_model
 from algorithms.search.base import Array, Params, PolicyOutput
 from algorithms.search.game_model import Evaluate
 from algorithms.search.rounds import Policy, advance, finish, start
@@ -27,6 +31,7 @@ def search_worlds(
     *,
     num_worlds: int,
     policy: Policy,
+    num_candidates: int = 0,
 ) -> PolicyOutput:
     """Searches K resampled worlds per row and averages them.
 
@@ -39,6 +44,8 @@ def search_worlds(
       player: int32[B], the seats to move.
       num_worlds: K >= 1; one is enough without hidden information.
       policy: see `gumbel`, `puct`, `SearchConfig.build`.
+      num_candidates: M >= K deals that the worlds are chosen from, by weight; 0: K deals, all
+        alike. Costs M * `belief.REMEMBERED` evaluations per row.
 
     Returns:
       PolicyOutput of B rows: weights, value, visits and q are means over the worlds (q by
@@ -47,22 +54,56 @@ def search_worlds(
       is that world's.
 
     Raises:
-      ValueError: "num_worlds: ..." below 1.
+      ValueError: "num_worlds: ..." below 1; "num_candidates: ..." below the worlds, or in a
+        game that does not tell past decisions.
     """
     if num_worlds < 1:
         raise ValueError(f"num_worlds: must be at least 1, got {num_worlds}")
-    batch = player.shape[0]
+    if num_candidates and num_candidates < num_worlds:
+        raise ValueError(f"num_candidates: 0 or at least {num_worlds}, got {num_candidates}")
+    if num_candidates:
+        belief.require(game)
     deal_key, search_key = jax.random.split(key)
-    deal_keys = jax.random.split(deal_key, (batch, num_worlds))
-    deal = jax.vmap(jax.vmap(game.resample, (None, None, 0)))
-    worlds = jax.tree.map(_merge, deal(states, player, deal_keys))
+    if num_candidates:
+        numbers = (num_candidates, num_worlds)
+        deals = _believed(game, evaluate, params, deal_key, states, player, *numbers)
+    else:
+        deals = _deal(game, states, player, deal_key, num_worlds)
+    model = game.for_search()
+    worlds = jax.tree.map(_merge, deals).replace(game=model)
 
-    root = game_model.root(game, evaluate, params, worlds)
+    root = game_model.root(model, evaluate, params, worlds)
     invalid = ~worlds.legal_action_mask
     search = start(policy, search_key, root, invalid, share=num_worlds)
-    fn = game_model.recurrent_fn(game, evaluate)
+    fn = game_model.recurrent_fn(model, evaluate)
     search = advance(policy, params, search, fn, policy.num_simulations)
     return finish(policy, search, share=num_worlds)
+
+
+def _deal(game: Game, states: State, player: Array, key: Array, number: int) -> State:
+    """[B, number] deals that `player` int32[B] can not tell from `states` [B]."""
+    keys = jax.random.split(key, (player.shape[0], number))
+    return jax.vmap(jax.vmap(game.resample, (None, None, 0)))(states, player, keys)
+
+
+def _believed(
+    game: Game,
+    evaluate: Evaluate,
+    params: Params,
+    key: Array,
+    states: State,
+    player: Array,
+    candidates: int,
+    number: int,
+) -> State:
+    """[B, number] of so many candidates, drawn by weight."""
+    deal_key, choice_key = jax.random.split(key)
+    deals = _deal(game, states, player, deal_key, candidates)
+    flat, seats = jax.tree.map(_merge, deals), jnp.repeat(player, candidates)
+    weights = belief.log_likelihood(game, evaluate, params, flat, seats)
+    chosen = belief.resample(weights.reshape(-1, candidates), choice_key, number)
+    rows = jnp.arange(player.shape[0])[:, None]
+    return jax.tree.map(lambda leaf: leaf[rows, chosen], deals)
 
 
 def _merge(leaf: Array) -> Array:
