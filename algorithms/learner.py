@@ -56,7 +56,8 @@ class TrainState:
 @dataclasses.dataclass(frozen=True)
 class Learner:
     """Attributes:
-    init: `key -> TrainState`, compiled; consumes the key.
+    init: `(key, params=None) -> TrainState`, compiled; consumes the key. Fresh weights are drawn
+      where none are given.
     run_chunk: `state -> (state, metrics)`, compiled, donates the state. Which phase runs
       (imitation of a teacher, then the learner's own play) follows from `state.updates`.
     update: one update of the learner's own play, not compiled, for `vmap` and tests.
@@ -65,7 +66,7 @@ class Learner:
     compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
     """
 
-    init: Callable[[Array], TrainState]
+    init: Callable[..., TrainState]
     run_chunk: Callable[[TrainState], tuple[TrainState, dict[str, Array]]]
     update: Update
     imitate: Update | None
@@ -131,7 +132,7 @@ def report_metrics(report: optim.Report) -> Metrics:
 
 
 def make_learner(
-    init: Callable[[Array], TrainState],
+    init: Callable[..., TrainState],
     update: Update,
     imitate: Update | None,
     imitate_updates: int,

@@ -17,7 +17,7 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from algorithms import alphazero, dqn, ppo
+from algorithms import alphazero, dqn, imitation, ppo
 from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
 from algorithms.networks.model import NetworkConfig
@@ -107,6 +107,8 @@ class TrainConfig:
       minutes: stop after this time, compilation and evaluation included; 0: no limit.
       chunks: stop after so many chunks of updates; 0: no limit.
       decay: let the learning rate fall over that budget.
+      start: begin with the weights of this bundle or run, of the same game and network; empty:
+        with fresh ones.
       save_every: chunks between two checkpoints.
       keep: last checkpoints kept, besides the best.
       compile_cache: keep compiled programs in the user's cache folder.
@@ -116,6 +118,7 @@ class TrainConfig:
     minutes: float = 0.0
     chunks: int = 0
     decay: bool = True
+    start: str = ""
     save_every: int = 10
     keep: int = 2
     compile_cache: bool = True
@@ -246,7 +249,7 @@ class Config:
     """
 
     game: GameConfig
-    agent: typing.Literal["alphazero", "mcts_dqn", "ppo"] = "alphazero"
+    agent: typing.Literal["alphazero", "mcts_dqn", "ppo", "imitation"] = "alphazero"
     seed: int = 0
     seeds: tuple[int, ...] = ()
     device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
@@ -255,6 +258,7 @@ class Config:
     alphazero: alphazero.Config = alphazero.Config()
     dqn: dqn.Config = dqn.Config()
     ppo: ppo.Config = ppo.Config()
+    imitation: imitation.Config = imitation.Config()
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()

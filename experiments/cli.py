@@ -77,7 +77,7 @@ class Call:
         return tuple(word for word in words if word)
 
 
-_LEARNERS = ("alphazero", "dqn", "ppo")
+_LEARNERS = ("alphazero", "dqn", "ppo", "imitation")
 _TRAINING = ("game", "agent", "seed", "device", "run", "network", *_LEARNERS, "train")
 
 COMMANDS: dict[str, Command] = {

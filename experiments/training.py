@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms import agents, alphazero, arena, bundle, dqn, ppo, ratings
+from algorithms import agents, alphazero, arena, bundle, dqn, imitation, ppo, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import Learner, TrainState
 from algorithms.networks.model import Model, build
@@ -43,6 +43,7 @@ KINDS = {
     "alphazero": Kind(alphazero.make, "alphazero", "policy"),
     "mcts_dqn": Kind(dqn.make, "dqn", "q"),
     "ppo": Kind(ppo.make, "ppo", "policy"),
+    "imitation": Kind(imitation.make, "imitation", "policy"),
 }
 
 
@@ -79,6 +80,7 @@ class Trainer:
             field, _, rule = str(error).partition(": ")
             key = field if field.startswith("network.") else f"{kind.section}.{field}"
             raise ConfigError(key, rule) from None
+        self.weights = None if self.config.run.resume else self._weights()
         self.at = Position()
         self.agents = _players(self.model, self.config.train.eval.search, kind.head)
         self.opponents = {
@@ -129,7 +131,7 @@ class Trainer:
         steps = saved.steps()
         if not steps:  # a resumed run may have been killed before its first checkpoint
             self.folder.rewind(0)
-            return self.learner.init(key)
+            return self._begin(key)
         step = self.config.run.step
         state, meta = saved.restore(jax.eval_shape(self.learner.init, key), step)
         aside = saved.set_aside(meta["step"], self.folder.path / "ckpt.discarded")
@@ -138,6 +140,23 @@ class Trainer:
         self.folder.event("restore", step=meta["step"], rows_discarded=gone, set_aside=aside)
         self.progress.say(f"resumed {self.folder.path} at update {meta['step']}")
         return state
+
+    def _begin(self, key) -> TrainState:
+        """A first state, with the weights of train.start if that is set."""
+        weights = self._weights() if self.weights is None else self.weights
+        self.weights = None
+        return self.learner.init(key) if weights is None else self.learner.init(key, weights)
+
+    def _weights(self) -> Any:
+        """What train.start names, None without; raises ConfigError where it does not fit."""
+        spec = self.config.train.start
+        if not spec:
+            return None
+        try:
+            return agents.weights(spec, self.model)
+        except (agents.AgentError, bundle.BundleError) as error:
+            rule = str(error).removeprefix("agent: ")
+            raise ConfigError("train.start", f"{spec} can not be begun with ({rule})") from None
 
     def _chunk(self, state: TrainState, saved: Checkpoints, interrupts) -> TrainState:
         """One chunk and what is due after it."""

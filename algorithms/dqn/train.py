@@ -151,9 +151,9 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     )
 
 
-def _init(game, model, config, replay, key) -> DQNState:
+def _init(game, model, config, replay, key, params=None) -> DQNState:
     params_key, actor_key, key = jax.random.split(key, 3)
-    params = model.init(params_key)
+    params = model.init(params_key) if params is None else params
     actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
     one = jax.tree.map(lambda x: x[0], actor)
     item = dict(

@@ -1,4 +1,4 @@
-"""Teachers: rule bots that play the first games of a learner.
+"""Teachers: rule bots whose moves are copied.
 
 Bots cost a small part of a search, so a learner sees many finished games within seconds,
 takes over their moves and learns what positions are worth, and then improves by itself.
