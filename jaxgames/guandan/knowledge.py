@@ -63,7 +63,8 @@ def _spread(unseen, sizes, limits, level, key) -> jax.Array:
     power = jnp.where(copies == cards.HEARTS * cards.NUM_RANKS + level, 0, power)
     lowest, highest = jnp.min(limits), jnp.sort(limits)[1]  # at most two hands have a limit
     rank = jnp.where(power > highest, 0, jnp.where(power > lowest, 1, 2))
-    order = jnp.argsort(jnp.where(there, rank + jax.random.uniform(card_key, (DECK,)), 9.0))
+    # the place of each card in the order in which they go out
+    order = _places(jnp.where(there, rank + jax.random.uniform(card_key, (DECK,)), 9.0))
 
     slots = np.arange(DECK)
     ends = jnp.cumsum(sizes)
@@ -75,18 +76,41 @@ def _spread(unseen, sizes, limits, level, key) -> jax.Array:
     noise = jax.random.uniform(slot_key, (DECK,))
     many = jnp.sum(there & (rank == np.arange(2)[:, None]), axis=1)
     # class 0 cards take slots open to them; class 1 cards those and more; the rest what is left
-    taken = jnp.argsort(opens + noise)
-    place = jnp.argsort(taken)
+    place = _places(opens + noise)
     first = place < many[0]
-    again = jnp.argsort(jnp.where(first, -1.0, jnp.maximum(opens, 1) + noise))
-    place = jnp.where(first, place, jnp.argsort(again))
+    place = _places(jnp.where(first, place - 1000.0, jnp.maximum(opens, 1) + noise))
     second = place < many[0] + many[1]
-    last = jnp.argsort(jnp.where(second, place - 1000.0, jnp.where(seat == SEATS, 9, 0) + noise))
-    place = jnp.where(second, place, jnp.argsort(last))
-    owner = jnp.zeros(DECK, jnp.int32).at[place].set(seat)  # seat of the n-th card of the order
-    goes = jnp.full(DECK, SEATS).at[order].set(owner)
+    place = _places(jnp.where(second, place - 1000.0, jnp.where(seat == SEATS, 9, 0) + noise))
+    goes = _matching(order, place, seat.astype(jnp.int32))  # a card goes to the slot of its place
     goes = jnp.where(there, goes, SEATS).reshape(TYPES, 2)
     return jnp.sum(goes == np.arange(SEATS)[:, None, None], axis=-1, dtype=jnp.int8)
+
+
+@batch.batch_last
+def _places(values: jax.Array) -> jax.Array:
+    """int32[n, B], the place of each of `values` [n, B] when they are sorted; equal ones in order.
+
+    By comparing all with all, which for a hundred values of many games is far faster than to
+    sort them.
+    """
+    index = np.arange(len(values))[:, None]
+
+    def count(j, places):
+        other = values[j]
+        return places + ((other < values) | ((other == values) & (j < index)))
+
+    start = jnp.zeros(values.shape, jnp.int32)
+    return jax.lax.fori_loop(0, len(values), count, start)
+
+
+@batch.batch_last
+def _matching(wanted: jax.Array, keys: jax.Array, values: jax.Array) -> jax.Array:
+    """[n, B], of `values` [n, B] those whose `keys` are `wanted`, keys and wanted permutations."""
+
+    def match(j, found):
+        return jnp.where(wanted == keys[j], values[j], found)
+
+    return jax.lax.fori_loop(0, len(keys), match, jnp.zeros_like(values))
 
 
 def _choose_again(state: State, player, key) -> State:

@@ -244,6 +244,7 @@ def test_packaged_bundles_come_by_name(folder, monkeypatch):
         ("{}/az:temp=-1", "temp"),
         ("{}/az:temp=nan", "temp"),
         ("{}/az:policy=best", "agent"),
+        ("{}/az:candidates=8", "agent"),
         ("{}/az:head=value", "head"),
     ],
 )
