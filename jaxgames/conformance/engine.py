@@ -88,7 +88,7 @@ def weak_types(trial: Trial) -> str:
         "init": state,
         "step": jax.eval_shape(game.step, state, jnp.int32(0), _key(0)),
         "observe": jax.eval_shape(game.observe, state, jnp.int32(0)),
-        "observe_all": jax.eval_shape(game.observe_all, state),
+        "observe_all": jax.eval_shape(game.observe_all, state, jnp.int32(0)),
         "resample": jax.eval_shape(game.resample, state, jnp.int32(0), _key(0)),
     }
     for name, tree in made.items():

@@ -21,7 +21,7 @@ def observation(trial: Trial) -> str:
     seen = trial.observe(*trial.seen)
     views = {
         "observe": seen,
-        "observe_all": jax.jit(jax.vmap(game.observe_all))(trial.play.moves.before),
+        "observe_all": jax.jit(jax.vmap(game.observe_all))(*trial.seen),
     }
     for name, view in views.items():
         require(isinstance(view, dict), f"{name} gives no dict")

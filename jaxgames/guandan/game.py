@@ -96,8 +96,8 @@ class Guandan(core.Game):
     def observe(self, state, player):
         return observe.observe(state, player)
 
-    def observe_all(self, state):
-        return observe.observe_all(state)
+    def observe_all(self, state, player):
+        return observe.observe_all(state, player)
 
     def resample(self, state, player, key):
         return knowledge.resample(state, player, key)
@@ -132,6 +132,11 @@ class Guandan(core.Game):
 
     def lead_kind(self, state, action):
         return situations.lead_kind(state, action)
+
+    def read_logs(self, path):
+        from jaxgames.guandan.log import decisions
+
+        return decisions.logged(self, path)
 
     @property
     def bots(self):

@@ -3,6 +3,10 @@
 The board is int8[4, 14, C]: suits S, H, C, D by ranks 2..A, and a last column for the jokers
 (SB in the row of S, HR in that of H); each channel is a set of cards, copies counted. Seats are
 turned so that 0 is the viewer, 1 the next to play, 2 the partner.
+
+The channels "could lead" hold no cards: they list what the hand could play if it had the lead,
+action a at channel a // 56 and, within it, at place a % 56 in C order. Which combinations
+a hand holds is hard to see in its cards, and most of what it should do hangs on it.
 """
 
 from __future__ import annotations
@@ -12,11 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import batch
-from jaxgames.guandan import cards, deal, legality
+from jaxgames.guandan import actions, cards, deal, legality
 from jaxgames.guandan.cards import NUM_RANKS, SUITS
 from jaxgames.guandan.rules import PLAY, PLAYS_KEPT, SEATS, State
 
 SHAPE = (len(SUITS), NUM_RANKS + 1)
+CELLS = SHAPE[0] * SHAPE[1]
+LEADS = -(-actions.NUM_ACTIONS // CELLS)
 _WHO = ("own", "next", "partner", "previous")
 
 PLANES = (
@@ -27,6 +33,7 @@ PLANES = (
     "to beat",
     "tribute paid by own",
     "wilds",
+    *[f"could lead {i}" for i in range(LEADS)],
     *[f"play {i}" for i in range(PLAYS_KEPT)],
 )
 FEATURES = (
@@ -75,20 +82,34 @@ def observe(state: State, player: jax.Array) -> dict[str, jax.Array]:
     wild = jnp.zeros(8, jnp.uint16).at[np.array([cards.HEARTS, cards.HEARTS + 4])].set(level_bit)
     sets = [played, known[1:], jnp.stack([table, own_tribute, wild]), state.plays_cards]
     planes = cards.to_counts(jnp.concatenate(sets).T).T
-    board = jnp.concatenate([counts[:, 0][None], unseen[None], planes])
-    return {"board": _board(board), "features": _features(state, player, seats)}
+    board = _board(jnp.concatenate([counts[:, 0][None], unseen[None], planes]))
+    board = _before_plays(board, batch.batch_last(_could_lead)(state, player))
+    return {"board": board, "features": _features(state, player, seats)}
 
 
-def observe_all(state: State) -> dict[str, jax.Array]:
-    """Everything, in absolute seat order: seat 0's view, then the hands of seats 1 to 3 as
-    three more channels and the seat to move as four more features."""
-    seen = observe(state, jnp.int32(0))
-    others = _board(cards.to_counts(state.hands[1:].T).T)
-    mover = (np.arange(SEATS) == state.current_player).astype(jnp.float32)
-    return {
-        "board": jnp.concatenate([seen["board"], others], axis=-1),
-        "features": jnp.concatenate([seen["features"], mover]),
-    }
+def observe_all(state: State, player: jax.Array) -> dict[str, jax.Array]:
+    """As `observe`, with the hands of the three others, the next to play first, as three more
+    channels before the last plays."""
+    seen = observe(state, player)
+    others = state.hands[(np.arange(1, SEATS) + player) & 3]
+    hands = _board(cards.to_counts(others.T).T)
+    return seen | {"board": _before_plays(seen["board"], hands)}
+
+
+def _before_plays(board: jax.Array, more: jax.Array) -> jax.Array:
+    """The channels of `board` with `more` before those of the last plays."""
+    facts, plays = board[..., :-PLAYS_KEPT], board[..., -PLAYS_KEPT:]
+    return jnp.concatenate([facts, more, plays], axis=-1)
+
+
+def _could_lead(state: State, player: jax.Array) -> jax.Array:
+    """int8[4, 14, LEADS, B], what the hands of the seats `player` could lead; see above."""
+    hand = deal.pick(state.hands, player)
+    nothing = jnp.full_like(state.table, actions.NONE)
+    rows = legality.words(hand, state.level, nothing, state.game.rules.book)
+    could = legality.mask(rows).astype(jnp.int8)
+    could = jnp.pad(could, ((0, LEADS * CELLS - actions.NUM_ACTIONS), (0, 0)))
+    return jnp.moveaxis(could.reshape(LEADS, *SHAPE, -1), 0, 2)
 
 
 def _board(counts: jax.Array) -> jax.Array:

@@ -90,8 +90,8 @@ class Sequence(core.Game):
     def observe(self, state, player):
         return observe.observe(state, player)
 
-    def observe_all(self, state):
-        return observe.observe_all(state)
+    def observe_all(self, state, player):
+        return observe.observe_all(state, player)
 
     def resample(self, state, player, key):
         state = knowledge.resample(state, player, key)

@@ -123,16 +123,17 @@ def observe(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
     return {"board": _channels_last(planes), "features": jnp.concatenate(flat)}
 
 
-def observe_all(state: rules.State) -> dict[str, jax.Array]:
-    """Everything, in absolute order: seat 0's planes, and in "features" all hands and the deck.
+def observe_all(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
+    """As `observe`, with all hands and the deck in the features.
 
-    {"board": int8[10, 10, C], "features": float32[F + 50 * (P + 1) + 1]}: seat 0's features,
-    the hands (copies / 2), the deck, the seat to move.
+    {"board": int8[10, 10, C], "features": float32[F + 50 * P]}: the features of `observe`, the
+    hands of the others (copies / 2; the next seat first), the deck.
     """
-    seen = observe(state, jnp.int32(0))
-    cards = jnp.concatenate([state.hands.ravel(), state.deck]).astype(jnp.float32) / 2
-    mover = state.current_player.astype(jnp.float32)[None]
-    return seen | {"features": jnp.concatenate([seen["features"], cards, mover])}
+    seen = observe(state, player)
+    seats = state.hands.shape[0]
+    others = state.hands[(player + np.arange(1, seats)) % seats]
+    cards = jnp.concatenate([others.ravel(), state.deck]).astype(jnp.float32) / 2
+    return seen | {"features": jnp.concatenate([seen["features"], cards])}
 
 
 def _cells(plane) -> jax.Array:

@@ -154,8 +154,9 @@ class HighCard(core.Game):
         features = jnp.concatenate([part.astype(jnp.float32) for part in parts])
         return {"board": jnp.zeros((1, 1, 1), jnp.int8), "features": features}
 
-    def observe_all(self, state):
-        parts = [state.hands, state.deck, state.thrown, state.swaps, state.turn[None]]
+    def observe_all(self, state, player):
+        hands = state.hands[self._seats(player)]
+        parts = [hands, state.deck, state.thrown, state.swaps, state.turn[None]]
         features = jnp.concatenate([part.astype(jnp.float32) for part in parts])
         return {"board": jnp.zeros((1, 1, 1), jnp.int8), "features": features}
 

@@ -124,8 +124,8 @@ class MNK(core.Game):
         planes = state.cells[..., None] == (seats + 1).astype(jnp.int8)
         return {"board": planes.astype(jnp.int8), "features": jnp.zeros(1, jnp.float32)}
 
-    def observe_all(self, state):
-        return self.observe(state, jnp.int32(0))
+    def observe_all(self, state, player):
+        return self.observe(state, player)
 
     def resample(self, state, player, key):
         del player, key

@@ -188,9 +188,12 @@ def test_hidden_cards_do_not_show(seen):
 
 def test_the_privileged_view_shows_all_hands(seen):
     game, states, _, _ = seen
-    look = jax.jit(game.observe_all)(states[3])
-    cards = np.concatenate([np.asarray(states[3].hands).ravel(), np.asarray(states[3].deck)])
-    assert np.allclose(look["features"][-1 - len(cards) : -1] * 2, cards)
+    hands, deck = np.asarray(states[3].hands), np.asarray(states[3].deck)
+    for seat in range(len(hands)):
+        look = jax.jit(game.observe_all)(states[3], jnp.int32(seat))
+        others = np.roll(hands, -seat, axis=0)[1:]
+        cards = np.concatenate([others.ravel(), deck])
+        assert np.allclose(look["features"][-len(cards) :] * 2, cards)
     assert look["board"].shape[:2] == (10, 10)
 
 
