@@ -32,7 +32,7 @@ import dataclasses
 import difflib
 import functools
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -113,6 +113,23 @@ class Past:
     states: State
     action: Array
     valid: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Logged:
+    """What was decided in one logged game or match, in order; arrays on the host.
+
+    Attributes:
+      source: the file.
+      states: [n], positions before the decisions.
+      action: int32[n], what was chosen, legal there.
+      outcome: float32[n, P], rewards from there to the end of the game, by seat.
+    """
+
+    source: str
+    states: State
+    action: np.ndarray
+    outcome: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,8 +267,8 @@ class Game(abc.ABC):
         """
 
     @abc.abstractmethod
-    def observe_all(self, state: State) -> dict[str, Array]:
-        """The privileged view, for critics: everything, in absolute seat order."""
+    def observe_all(self, state: State, player: Array) -> dict[str, Array]:
+        """The privileged view, for critics: everything, turned as in `observe`."""
 
     @abc.abstractmethod
     def resample(self, state: State, player: Array, key: Array) -> State:
@@ -311,6 +328,14 @@ class Game(abc.ABC):
         """int32[], the place of a leading play's kind in `lead_kinds`; -1: it does not lead."""
         del state, action
         return jnp.int32(-1)
+
+    def read_logs(self, path: str) -> Iterator[Logged]:
+        """The decisions in the logs of a file or folder, one `Logged` per match, on the host.
+
+        Raises ValueError for a log that is broken or of other rules (and here for all: a game
+        without logs), OSError where there is nothing.
+        """
+        raise ValueError(f"{self.id} has no logs, got {path!r}")
 
     # ---- bots, text and pictures (game; on the host) ----
 
