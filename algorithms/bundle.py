@@ -67,7 +67,7 @@ def describe(game: Game, *, agent: str, network: Any, **more: Any) -> dict[str, 
         "game": game.id,
         "game_version": game.version,
         "rules": _plain(game.rules),
-        "rules_sha256": _rules_hash(game),
+        "rules_sha256": _hash(_plain(game.rules)),
         "num_actions": game.num_actions,
         "num_teams": game.num_teams,
         "observation": _observation_spec(game),
@@ -117,7 +117,7 @@ def load(path: str | os.PathLike, expected: Any = None, game: Game | None = None
     Args:
       expected: tree of arrays or shapes (`jax.eval_shape(model.init, key)`): the exact set
         of paths, shapes and dtypes; its structure is what `params` comes back in.
-      game: the game it must have been trained for, rules included.
+      game: the game it must have been trained for, see `check_game`.
 
     Raises:
       BundleError: missing, truncated, oversized, foreign, not finite or unfitting.
@@ -165,19 +165,22 @@ def read_meta(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def check_game(meta: Mapping[str, Any], game: Game) -> None:
-    """Raise BundleError unless the bundle was made for exactly this game."""
+    """Raise BundleError unless the bundle was made for this game, under the same values of
+    `game.bound_rules`; options that this version does not know bind as well."""
+    theirs, ours = meta["rules"], _plain(game.rules)
+    bound = {*game.bound_rules, *(theirs.keys() - ours.keys())}
+    odd = [k for k in theirs | ours if k in bound and theirs.get(k) != ours.get(k)]
+    for field, want in (("game", game.id), ("game_version", game.version)):
+        if meta[field] != want:
+            raise BundleError(field, f"the bundle has {meta[field]!r}, the game {want!r}")
+    if odd:
+        raise BundleError("rules", f"trained with other rules ({', '.join(odd)})")
     for field, want in (
-        ("game", game.id),
-        ("game_version", game.version),
-        ("rules_sha256", _rules_hash(game)),
+        ("rules_sha256", _hash(theirs)),
         ("num_actions", game.num_actions),
         ("observation", _observation_spec(game)),
     ):
         if meta[field] != want:
-            if field == "rules_sha256":
-                theirs, ours = meta["rules"], _plain(game.rules)
-                odd = [k for k in theirs | ours if theirs.get(k) != ours.get(k)]
-                raise BundleError("rules", f"trained with other rules ({', '.join(odd)})")
             raise BundleError(field, f"the bundle has {meta[field]!r}, the game {want!r}")
 
 
@@ -279,8 +282,8 @@ def _observation_spec(game: Game) -> dict[str, Any]:
     }
 
 
-def _rules_hash(game: Game) -> str:
-    text = json.dumps(_plain(game.rules), sort_keys=True, separators=(",", ":"))
+def _hash(rules: Mapping[str, Any]) -> str:
+    text = json.dumps(rules, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -150,6 +150,11 @@ class Game(abc.ABC):
     rules_type: ClassVar[type]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"default": {}}
 
+    @property
+    def bound_rules(self) -> tuple[str, ...]:
+        """Options that trained weights are bound to: they play only under equal values of these."""
+        return tuple(field.name for field in dataclasses.fields(self.rules_type))
+
     # ---- sizes (game) ----
 
     @property

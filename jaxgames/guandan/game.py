@@ -35,6 +35,10 @@ class Guandan(core.Game):
     rules_type: ClassVar[type] = Rules
     presets: ClassVar = PRESETS
 
+    @property
+    def bound_rules(self) -> tuple[str, ...]:
+        return ()  # what is seen and what can be done are the same under all options
+
     # ---- sizes ----
 
     @property

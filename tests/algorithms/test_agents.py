@@ -268,6 +268,34 @@ def test_a_bundle_of_another_game_is_refused(folder):
         agents.from_spec(f"{folder}/az", core.make("mnk", rows=4))
 
 
+def test_weights_of_guandan_play_under_all_its_rules(tmp_path):
+    """Trained on rounds without forced passes; matches and other rule books look the same."""
+    trained = core.make("guandan", skip_forced=True)
+    config = NetworkConfig(kind="cards", channels=4, blocks=0, hidden=8, q_head=False)
+    meta = bundle.describe(trained, agent="ppo", network=config)
+    assert meta["rules"]["skip_forced"] is True and meta["rules"]["unit"] == "round"
+    bundle.save(tmp_path / "p", build(trained, config).init(jax.random.key(0)), meta)
+    for preset in ("match", "ogd"):
+        agents.from_spec(f"{tmp_path}/p:net", core.make("guandan", preset))
+    game = core.make("guandan", "v1006")
+    seat = agents.from_spec(f"{tmp_path}/p:net", game)
+    states = _states(game, 4)
+    action = jax.jit(seat.agent.act)(seat.params, jax.random.key(0), states, states.current_player)
+    assert np.asarray(states.legal_action_mask)[np.arange(4), action].all()
+    with pytest.raises(bundle.BundleError, match="^game: "):
+        agents.from_spec(f"{tmp_path}/p:net", MNK)
+
+
+def test_weights_of_sequence_are_bound_to_its_rules(tmp_path):
+    trained = core.make("sequence")
+    meta = bundle.describe(trained, agent="alphazero", network=SMALL)
+    bundle.save(tmp_path / "s", {"w": np.zeros(1, np.float32)}, meta)
+    bundle.load(tmp_path / "s", game=trained)
+    other = core.make("sequence", "comp090054")
+    with pytest.raises(bundle.BundleError, match=r"^rules: trained with other rules \("):
+        bundle.load(tmp_path / "s", game=other)
+
+
 @pytest.mark.parametrize(
     "change", [dict(channels=8), dict(channels="4"), dict(extra=1), dict(channels=0), None]
 )

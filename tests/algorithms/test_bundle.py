@@ -224,6 +224,16 @@ def wrong_rules(path):
     rewrite(path, rules={"rows": 4, "cols": 3, "k": 3, "players": 2}, rules_sha256="0" * 64)
 
 
+def unknown_rule(path):
+    """Made by a later version, perhaps: nobody here can tell whether it binds."""
+    meta = json.loads((path / "model.json").read_text())
+    rewrite(path, rules={**meta["rules"], "torus": True})
+
+
+def damaged_rules(path):
+    rewrite(path, rules_sha256="0" * 64)
+
+
 def wrong_observation(path):
     rewrite(path, observation={"board": ["int8", [4, 4, 2]], "features": ["float32", [1]]})
 
@@ -278,6 +288,8 @@ def no_folder(path):
         (wrong_game, "game"),
         (wrong_version, "game_version"),
         (wrong_rules, "rules"),
+        (unknown_rule, "rules"),
+        (damaged_rules, "rules_sha256"),
         (wrong_observation, "observation"),
         (wrong_format, "format"),
         (no_sha, "sha256"),
