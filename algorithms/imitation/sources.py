@@ -9,16 +9,19 @@ Letters: B games, A actions, T teams, N decisions.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from algorithms import selfplay
+from algorithms import frames, selfplay
 from algorithms.learner import Metrics, mean
 from algorithms.replay import Replay
-from jaxgames.core import Array, Game, State
+from jaxgames.core import Array, Game, Logged, State
 
 
 @jax.tree_util.register_dataclass
@@ -58,9 +61,10 @@ class Source:
 # ---- positions kept small ----
 
 
-def pack(states: State) -> State:
-    """`states` with eight legal actions in a byte: uint8[..., ceil(A / 8)]."""
-    return states.replace(legal_action_mask=jnp.packbits(states.legal_action_mask, axis=-1))
+def pack(states: State, packbits: Callable = jnp.packbits) -> State:
+    """`states` with eight legal actions in a byte: uint8[..., ceil(A / 8)]. `packbits` may be
+    numpy's, for arrays on the host."""
+    return states.replace(legal_action_mask=packbits(states.legal_action_mask, axis=-1))
 
 
 def unpack(states: State) -> State:
@@ -126,3 +130,63 @@ def live(
         return Decisions(item["state"], item["action"], sample.outcome - item["returns"])
 
     return Source((), start, gather, ready, draw, kept > 0)
+
+
+# ---- logs ----
+
+
+def logs(game: Game, path: str, share: float) -> Source:
+    """The decisions in the logs below `path`, read once; nothing is played.
+
+    Args:
+      share: of the files that is for validation, by a hash of their names: neither their order
+        nor what else is there decides on which side a match is.
+
+    Raises:
+      ValueError: "data: ..." for logs that can not be read, "validation_share: ..." where one of
+        the sides is left without a decision.
+    """
+    sides: dict[str, list[Decisions]] = {"learn": [], "validation": []}
+    try:
+        for log in game.read_logs(path):
+            side = "validation" if held_out(log.source, share) else "learn"
+            sides[side].append(_decisions(game, log))
+    except (ValueError, OSError) as error:
+        raise ValueError(f"data: {error}") from None
+    wanted = [side for side in sides if share or side == "learn"]
+    for side in wanted:
+        if not sum(len(part.action) for part in sides[side]):
+            files = sum(map(len, sides.values()))
+            rule = f"leaves no decision of the {files} logs in {path} for {side}"
+            raise ValueError(f"validation_share: {rule}, got {share}")
+    data = {
+        side: jax.tree.map(lambda *xs: jnp.asarray(np.concatenate(xs)), *sides[side])
+        for side in wanted
+    }
+    size = {side: len(data[side].action) for side in wanted}
+
+    def gather(key, replay, actor):
+        del key
+        none = jnp.int32(0)
+        return replay, actor, none, none, {"replay/size": mean(jnp.int32(size["learn"]))}
+
+    def draw(data, replay, key, number, validation):
+        del replay
+        side = "validation" if validation else "learn"
+        rows = jax.random.randint(key, (number,), 0, size[side])
+        return jax.tree.map(lambda x: x[rows], data[side])
+
+    return Source(
+        data, lambda key: ((), ()), gather, lambda replay: jnp.bool_(True), draw, share > 0
+    )
+
+
+def held_out(source: str, share: float) -> bool:
+    """Whether the match in the file `source` is for validation."""
+    digest = hashlib.sha256(pathlib.Path(source).name.encode()).digest()
+    return int.from_bytes(digest[:4], "big") < share * 2**32
+
+
+def _decisions(game: Game, log: Logged) -> Decisions:
+    outcome = np.asarray(frames.team_rewards(game, log.outcome))
+    return Decisions(pack(log.states, np.packbits), log.action, outcome)

@@ -38,13 +38,16 @@ from jaxgames.core import Game
 class Config:
     """Attributes:
     teacher: rule bot that plays and is copied.
+    data: file or folder of logs whose players are copied instead; empty: none. What is said of
+      games played does not matter then.
     games: games it plays side by side.
     steps: actions in every game per update.
     random_share: share of the moves played that are random; what is learnt is what the bot
       would have played.
     replay_length: steps of all games that are kept to learn from.
     learn_after: decisions of finished games that must be there before learning begins.
-    validation_share: share of the games that is never learnt from, rounded down.
+    validation_share: share of the games that is never learnt from, rounded down; of logs, a
+      share of the files, by their names.
     validation_batch: decisions of those that are judged per update.
     batch_size: decisions per optimiser step.
     micro_batch: at most so many decisions' gradient is computed at once (`optim.gradients`).
@@ -56,6 +59,7 @@ class Config:
     """
 
     teacher: str = ""
+    data: str = ""
     games: int = 256
     steps: int = 16
     random_share: float = 0.1
@@ -79,7 +83,7 @@ class Config:
             require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         require(self, "validation_share", 0.0 <= self.validation_share < 1.0, "0 to below 1")
         require(self, "value_weight", 0.0 <= self.value_weight <= 1e3, "0 to 1000")
-        fits = self.kept >= 1 or not self.validation_share
+        fits = self.kept >= 1 or not self.validation_share or bool(self.data)
         least = f"at least {1 / self.games:.3g} with {self.games} games, or 0"
         require(self, "validation_share", fits, least)
         require(self, "replay_length", self.replay_length >= self.steps, f"at least {self.steps}")
@@ -97,7 +101,8 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "teacher: ..." for a bot that the game does not have.
+      ValueError: "teacher: ..." for a bot that the game does not have, "data: ..." or
+        "validation_share: ..." for logs that do not serve.
     """
     source = _source(game, config)
     update = functools.partial(_update, game, model, config, source)
@@ -122,6 +127,8 @@ def make(game: Game, model: Model, config: Config) -> Learner:
 
 
 def _source(game: Game, config: Config) -> Source:
+    if config.data:
+        return sources.logs(game, config.data, config.validation_share)
     choose = teacher(game, config.teacher, config.random_share)
     return sources.live(
         game,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from algorithms import agents, arena, imitation, networks, optim
 from algorithms.imitation import sources, train
 from algorithms.imitation.loss import BINS, Batch, calibration, loss, validation
 from algorithms.learner import finish
+from jaxgames import core
 from tests.algorithms import learners
 
 CLONE = imitation.Config(
@@ -150,6 +152,119 @@ def test_without_validation_all_games_are_learnt_from():
     state, metrics = jax.eval_shape(lambda key: learner.run_chunk(learner.init(key)), KEY)
     assert not any(name.startswith("val/") for name in metrics)
     assert state.replay["learn"].game.shape[1] == 32
+
+
+# ---- logs ----
+
+
+class Noted(learners.Toy):
+    """Tic-tac-toe whose logs are files of moves, one game each."""
+
+    def read_logs(self, path):
+        step = core.jit_step(self)
+        for file in sorted(pathlib.Path(path).iterdir()):
+            moves = [int(move) for move in file.read_text()]
+            states = [self.init(jax.random.key(0))]
+            for move in moves:
+                states.append(step(states[-1], np.int32(move), jax.random.key(0)))
+            befores = jax.tree.map(lambda *xs: np.stack(xs), *states[:-1])
+            outcome = np.tile(states[-1].rewards, (len(moves), 1))
+            yield core.Logged(str(file), befores, np.array(moves, np.int32), outcome)
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory):
+    """A folder with ten games: cells in order, from another one on in each; 7 or 8 or 9 moves."""
+    folder = tmp_path_factory.mktemp("logs")
+    for game in range(10):
+        later = [cell for cell in range(9) if cell != game % 9]
+        moves = [game % 9, *later]
+        (folder / f"match{game}").write_text("".join(map(str, moves[: _length(moves)])))
+    return folder
+
+
+def _length(moves):
+    """After how many of these moves tic-tac-toe is over."""
+    lines = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]
+    ends = (n for n in range(1, 9) if any(x <= set(moves[:n][n % 2 - 1 :: -2]) for x in lines))
+    return next(ends, 9)
+
+
+@pytest.fixture(scope="module")
+def reader(noted):
+    """The learner of those games, 40 % of them for validation, and a state."""
+    with jax.debug_key_reuse(False):
+        game = Noted(learners.toy()[0].rules)
+        model = networks.build(game, toy()[1].config)
+        config = dataclasses.replace(
+            CLONE, data=str(noted), validation_share=0.4, teacher="", chunk_updates=30
+        )
+        source = train._source(game, config)
+    learner = imitation.make(game, model, config)
+    return learner, source, learner.init(jax.random.key(0))
+
+
+def test_logs_are_learnt_by_heart(reader):
+    learner, source, state = reader
+    state, metrics = learner.run_chunk(learners.copy(state))
+    for _ in range(2):
+        state, metrics = learner.run_chunk(state)
+    assert metrics["policy/top1_agree_choice"] > 0.85  # two games may begin alike
+    assert metrics["replay/size"] == len(source.data["learn"].action)
+    assert int(state.env_steps) == 0 and int(state.opt_state.count) == 3 * 30 * 4
+
+
+def test_files_are_split_by_their_names(noted, reader):
+    _, source, _ = reader
+    names = [path.name for path in noted.iterdir()]
+    out = {name for name in names if sources.held_out(f"elsewhere/{name}", 0.4)}
+    assert 0 < len(out) < 10
+    amount = lambda some: sum(len((noted / name).read_text()) for name in some)  # noqa: E731
+    assert len(source.data["validation"].action) == amount(out)
+    assert len(source.data["learn"].action) == amount(set(names) - out)
+    shares = [np.mean([sources.held_out(f"{n}.jsonl", 0.25) for n in range(4000)])]
+    np.testing.assert_allclose(shares, 0.25, atol=0.03)
+
+
+def test_logged_outcomes_are_the_movers(noted, reader):
+    """The winner's decisions are worth 1 to its team, whoever moves."""
+    _, source, _ = reader
+    for part in source.data.values():
+        batch = jax.jit(functools.partial(train._batch, Noted(learners.toy()[0].rules)))(part)
+        np.testing.assert_allclose(batch.target.sum(-1), 0.0, atol=1e-6)
+        mover = np.asarray(part.state.current_player)
+        won = np.take_along_axis(np.asarray(part.outcome), mover[:, None], 1)[:, 0]
+        np.testing.assert_array_equal(batch.target[:, 0], won)
+
+
+def test_logs_for_validation_give_no_gradient(reader):
+    """Other labels and outcomes there: the weights come out the same to the bit."""
+    learner, source, state = reader
+    (compiled,) = {learner.run_chunk.func}
+    wrong = lambda d: dataclasses.replace(d, action=d.action * 0 + 8, outcome=d.outcome * jnp.nan)  # noqa: E731
+    data = source.data
+    want, _ = compiled(data, learners.copy(state))
+    got, seen = compiled({**data, "validation": wrong(data["validation"])}, learners.copy(state))
+    learners.assert_equal(got.params, want.params)
+    assert not np.isfinite(seen["val/loss/value"]) and np.isfinite(seen["loss/value"])
+    got, _ = compiled({**data, "learn": wrong(data["learn"])}, learners.copy(state))
+    assert int(got.nan_skips) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (dict(data="nowhere"), "^data: .*nowhere"),
+        (dict(validation_share=1e-6), "^validation_share: leaves no decision of the 10 logs"),
+    ],
+)
+def test_logs_that_do_not_serve_are_named(noted, options, why):
+    game = Noted(learners.toy()[0].rules)
+    config = dataclasses.replace(CLONE, **(dict(data=str(noted)) | options))
+    with pytest.raises(ValueError, match=why):
+        imitation.make(game, networks.build(game, toy()[1].config), config)
+    with pytest.raises(ValueError, match="^data: mnk has no logs"):
+        imitation.make(*toy(), config)
 
 
 # ---- positions kept small ----
