@@ -53,10 +53,28 @@ def start(params: Any, places: int, bots: int, groups: int, rows: int) -> League
     )
 
 
-def snapshot(league: League, params: Any, now: Array) -> League:
-    """`params` as a member, in the place of the oldest if all are taken."""
+#: A record of fewer games (fading) does not show who is weak.
+ENOUGH_GAMES = 10.0
+
+
+def place_to_fill(league: League, evict: str) -> Array:
+    """int32[], where the next snapshot goes: the first empty place, or once all are taken that
+    of the "oldest" or the "weakest", the one that the learner beats most. Among equals, and
+    while nobody has played `ENOUGH_GAMES`, the oldest goes."""
+    oldest = jnp.argmin(league.born)  # an empty place is the oldest of all
+    if evict == "oldest":
+        return oldest
     places = league.born.shape[0]
-    place = league.taken % places
+    known = league.games[:places] >= ENOUGH_GAMES
+    beaten = jnp.where(known, win_rates(league)[:places], -1.0)
+    worst = (beaten == beaten.max()) & known
+    weakest = jnp.argmin(jnp.where(worst, league.born, jnp.iinfo(jnp.int32).max))
+    return jnp.where(known.any() & (league.born >= 0).all(), weakest, oldest)
+
+
+def snapshot(league: League, params: Any, now: Array, evict: str = "oldest") -> League:
+    """`params` as a member, in the place that `place_to_fill` names."""
+    place = place_to_fill(league, evict)
     return dataclasses.replace(
         league,
         params=jax.tree.map(lambda all, one: all.at[place].set(one), league.params, params),
@@ -101,16 +119,20 @@ def draw(
     return dataclasses.replace(league, opponent=opponent, fair=fair)
 
 
-def record(league: League, done: Array, score: Array, fade: float) -> League:
+def record(
+    league: League, done: Array, score: Array, fade: float, special: Array | None = None
+) -> League:
     """Count the games that ended.
 
     Args:
       done: bool[S, G, n]; score: float32[S, G, n], 1 where the learner won, half for a draw.
       fade: factor on what was counted before.
+      special: bool[S, G, n], games that do not count; None: there are none.
     """
     ends = jnp.cumsum(done, axis=0)
     fair = league.fair | (ends - done > 0)
-    counted = (done & fair).astype(jnp.float32)
+    counted = done & fair if special is None else done & fair & ~special
+    counted = counted.astype(jnp.float32)
     games, wins = counted.sum((0, 2)), (counted * score).sum((0, 2))
     return dataclasses.replace(
         league,
