@@ -173,3 +173,13 @@ def test_lead_kinds():
     assert told(position(FOUR, 0, "single 8", 3), "single 9") == -1
     paying = next(s for s, _, _ in positions.steps(positions.make(), 1))
     assert paying.stage != PLAY and told(paying, "tribute A") == -1
+
+
+@pytest.mark.slow  # a new deal takes long to compile
+def test_a_new_deal_keeps_the_situation():
+    """What a situation is follows from what all may see."""
+    deal = jax.jit(lambda state, seat, key: state.game.resample(state, seat, key))
+    state = position(FOUR | {2: "S3 S4 S5"}, 0)
+    again = deal(state, np.int32(1), jax.random.key(0))
+    assert (np.asarray(again.hands) != np.asarray(state.hands)).any()
+    assert held(again) == held(state) == {"partner_nearly_out"}
