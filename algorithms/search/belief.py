@@ -17,7 +17,7 @@ from algorithms.search.game_model import Evaluate
 from jaxgames.core import Game, State
 
 #: Decisions of others that are weighed; each costs an evaluation per candidate.
-REMEMBERED = 8
+REMEMBERED = 6
 #: Share of a uniform choice in what the others are taken to do: the policy is not theirs, and
 #: no single surprise may rule a world out.
 FLOOR = 0.1
