@@ -1,4 +1,4 @@
-"""Statistics of strength: intervals, Elo, a sequential test and gates.
+"""Statistics of strength: intervals, Elo, a sequential test, gates and ratings of a pool.
 
 A *score* is a share of the first place: 1 win, 0 loss, 1/2 a draw of two. A *group* is one
 deal played once per seating; its games are correlated, so bootstrap and test take groups.
@@ -129,6 +129,61 @@ def sprt(groups: Sequence[float], config: SprtConfig) -> str:
     reject, accept = config.bounds
     ratio = log_likelihood_ratio(groups, config)
     return "accept" if ratio >= accept else "reject" if ratio <= reject else "undecided"
+
+
+#: Logistic Elo of one unit of log odds.
+ELO_PER_LOGIT = 400 / math.log(10)
+
+
+def bradley_terry(
+    scores: Sequence[Sequence[float]], anchor: int = 0, prior: float = 1.0
+) -> tuple[Interval, ...]:
+    """Ratings of K players in one fit of all their games, `Interval`s in logistic Elo.
+
+    The model of Bradley and Terry (1952): i beats j with odds exp(r_i - r_j). Every two players
+    get `prior` drawn games besides, so that whoever won or lost everything stays finite.
+
+    Args:
+      scores: float[K, K], what i scored against j in all, draws as halves; games between two
+        are the sum of both scores. The diagonal does not count.
+      anchor: the player at 0, without an interval of its own.
+
+    Returns:
+      The maximum of the posterior, and two standard deviations to both sides from its
+      curvature, which takes games as independent: with the luck of the deal taken out by
+      pairs they vary less, and the intervals are on the safe side.
+
+    Raises:
+      ValueError: "scores: ...", "anchor: ..." or "prior: ..." for what can not be fitted.
+    """
+    scores = np.array(scores, np.float64)
+    count = len(scores)
+    if scores.shape != (count, count) or count < 2 or not (scores >= 0).all():
+        raise ValueError(f"scores: a square of numbers from 0, got shape {scores.shape}")
+    if not 0 <= anchor < count:
+        raise ValueError(f"anchor: within 0..{count - 1}, got {anchor}")
+    if not (prior > 0 and math.isfinite(prior)):
+        raise ValueError(f"prior: above 0, got {prior}")
+    np.fill_diagonal(scores, 0.0)
+    scores += prior / 2 * (1 - np.eye(count))
+    games = scores + scores.T
+    free = np.arange(count) != anchor
+    rating = np.zeros(count)
+    for _ in range(1000):  # Newton's method; the posterior is concave
+        odds = 1 / (1 + np.exp(rating[None, :] - rating[:, None]))
+        weight = games * odds * (1 - odds)
+        curvature = (np.diag(weight.sum(axis=1)) - weight)[np.ix_(free, free)]
+        step = np.linalg.solve(curvature, (scores - games * odds).sum(axis=1)[free])
+        # Far from the top the curvature misleads.
+        rating[free] += np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-9:
+            break
+    sigma = np.zeros(count)
+    sigma[free] = np.sqrt(np.diag(np.linalg.inv(curvature)))
+    return tuple(
+        Interval(*(float(ELO_PER_LOGIT * (r + k * s)) for k in (0, -2, 2)))
+        for r, s in zip(rating, sigma, strict=True)
+    )
 
 
 #: Figures with an interval that every evaluation has, and a gate can look at.

@@ -164,3 +164,76 @@ def test_gate_reads_the_bound_it_names():
 def test_gate_refuses_bad_settings(options, rule):
     with pytest.raises(ValueError, match=rule):
         ratings.GateConfig(**options)
+
+
+# ---- ratings of a pool ----
+
+
+def _draw(rng, ratings_elo, games):
+    """Scores float64[K, K] of `games` games between every two players."""
+    scores = np.zeros((len(ratings_elo),) * 2)
+    for i, a in enumerate(ratings_elo):
+        for j, b in enumerate(ratings_elo[:i]):
+            scores[i, j] = rng.binomial(games, ratings.expected_score(a - b))
+            scores[j, i] = games - scores[i, j]
+    return scores
+
+
+def test_ratings_recover_known_strengths():
+    """Exact shares of very many games: the strengths come back."""
+    truth = np.array([0.0, 120.0, -60.0, 400.0])
+    games = 1e7
+    scores = [[games * ratings.expected_score(a - b) for b in truth] for a in truth]
+    found = ratings.bradley_terry(scores)
+    np.testing.assert_allclose([r.mean for r in found], truth, atol=0.01)
+    assert found[0] == ratings.Interval(0.0, 0.0, 0.0)
+    # Another anchor moves all by the same amount.
+    moved = ratings.bradley_terry(scores, anchor=2)
+    np.testing.assert_allclose([r.mean for r in moved], truth + 60, atol=0.01)
+    assert moved[2].low == moved[2].high == 0.0
+
+
+def test_two_players_agree_with_the_score():
+    """With k wins of n and one prior draw the rating is the Elo of (k + 1/2) / (n + 1), and its
+    spread that of the log odds of a rate."""
+    zero, one = ratings.bradley_terry([[0, 30], [70, 0]])
+    rate = 70.5 / 101
+    assert one.mean == pytest.approx(ratings.elo(rate))
+    sigma = ratings.ELO_PER_LOGIT / math.sqrt(101 * rate * (1 - rate))
+    assert one.high - one.mean == pytest.approx(2 * sigma)
+    assert one.mean - one.low == pytest.approx(2 * sigma)
+
+
+def test_undefeated_players_stay_finite():
+    scores = np.array([[0, 0, 0], [2000, 0, 0], [2000, 2000, 0]])
+    bottom, middle, top = ratings.bradley_terry(scores)
+    assert 0 == bottom.mean < middle.low < middle.mean < top.mean < 1e4
+    assert math.isfinite(top.high) and top.high - top.low > 200
+    # Nobody played at all: equals.
+    assert [r.mean for r in ratings.bradley_terry(np.zeros((3, 3)))] == [0.0, 0.0, 0.0]
+
+
+def test_rating_intervals_cover_the_truth():
+    """Two standard deviations: about 95 % of 200 tournaments of 40 games a pair."""
+    rng, truth = np.random.default_rng(3), np.array([0.0, 100.0, 250.0, -150.0])
+    covered = np.zeros(len(truth))
+    for _ in range(200):
+        found = ratings.bradley_terry(_draw(rng, truth, 40))
+        covered += [r.low <= t <= r.high for r, t in zip(found, truth, strict=True)]
+    assert (covered[1:] > 0.91 * 200).all() and (covered[1:] < 200).any()
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "field"),
+    [
+        ([[0, 1]], {}, "scores"),
+        ([[0]], {}, "scores"),
+        ([[0, -1], [1, 0]], {}, "scores"),
+        ([[0, math.nan], [1, 0]], {}, "scores"),
+        ([[0, 1], [1, 0]], {"anchor": 2}, "anchor"),
+        ([[0, 1], [1, 0]], {"prior": 0.0}, "prior"),
+    ],
+)
+def test_what_can_not_be_rated_is_refused(scores, options, field):
+    with pytest.raises(ValueError, match=f"^{field}: "):
+        ratings.bradley_terry(scores, **options)
