@@ -9,6 +9,7 @@ from algorithms.networks.model import (
     evaluator,
     masked,
     observe,
+    observe_all,
     require_q_head,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "evaluator",
     "masked",
     "observe",
+    "observe_all",
     "require_q_head",
 ]

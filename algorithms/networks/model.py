@@ -68,23 +68,31 @@ class Outputs(NamedTuple):
     """What a network says of a batch of observations.
 
     Attributes:
-      logits: float32[B, A], not masked.
+      logits: float32[B, A], not masked; None of a critic.
       value: float32[B, T], expected outcome, mover first; sums to `game.reward_sum` if that
         is constant. Outcomes lie in [-1, 1].
       q: float32[B, A, T], the same after each action, mover (of now) first; None without a
         Q head.
     """
 
-    logits: Array
+    logits: Array | None
     value: Array
     q: Array | None
 
 
 class Network(nnx.Module):
-    """Trunk with policy, value and Q heads; Q is the value plus what the action adds."""
+    """Trunk with policy, value and Q heads; Q is the value plus what the action adds. A critic
+    has the value head alone."""
 
     def __init__(
-        self, game: Game, config: NetworkConfig, planes: int, features: int, *, rngs: nnx.Rngs
+        self,
+        game: Game,
+        config: NetworkConfig,
+        planes: int,
+        features: int,
+        critic: bool,
+        *,
+        rngs: nnx.Rngs,
     ):
         c = config
         self.scale, self.total = c.board_scale, game.reward_sum
@@ -95,10 +103,11 @@ class Network(nnx.Module):
         else:
             self.trunk = conv.Trunk(planes, features, c.channels, c.blocks, c.hidden, rngs=rngs)
             head = functools.partial(PerAction, game, c.channels, c.hidden)
-        self.policy = head(1, rngs=rngs)
         self.value = Vector(c.hidden, (game.num_teams,), rngs=rngs)
-        self.q_head = c.q_head
-        if c.q_head:
+        self.critic, self.q_head = critic, c.q_head and not critic
+        if not critic:
+            self.policy = head(1, rngs=rngs)
+        if self.q_head:
             self.gain = head(game.num_teams, rngs=rngs)
 
     def __call__(self, observation: dict[str, Array]) -> Outputs:
@@ -106,7 +115,8 @@ class Network(nnx.Module):
         x, vector = self.trunk(board, observation["features"])
         value = self.value(vector)
         q = outcome(value[:, None] + self.gain(x, vector), self.total) if self.q_head else None
-        return Outputs(self.policy(x, vector)[..., 0], outcome(value, self.total), q)
+        logits = None if self.critic else self.policy(x, vector)[..., 0]
+        return Outputs(logits, outcome(value, self.total), q)
 
 
 def outcome(raw: Array, total: float | None) -> Array:
@@ -119,10 +129,16 @@ def outcome(raw: Array, total: float | None) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A network's two functions; hashable, equal for equal game and sizes."""
+    """A network's two functions; hashable, equal for equal game and sizes.
+
+    Attributes:
+      critic: it sees everything (`game.observe_all`) and says what a position is worth, no more:
+        for learners, whose judgement of a move then does not hang on luck with hidden cards.
+    """
 
     game: Game
     config: NetworkConfig
+    critic: bool = False
 
     def init(self, key: Array) -> Params:
         """Fresh weights, a plain nested dict of float32 arrays; consumes `key`."""
@@ -138,9 +154,9 @@ class Model:
         return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
     def _network(self, key: Array) -> Network:
-        spec = observation_spec(self.game)
-        planes, features = spec["board"].shape[-1], spec["features"].shape[-1]
-        return Network(self.game, self.config, planes, features, rngs=nnx.Rngs(key))
+        spec = observation_spec(self.game, self.critic)
+        sizes = (spec["board"].shape[-1], spec["features"].shape[-1], self.critic)
+        return Network(self.game, self.config, *sizes, rngs=nnx.Rngs(key))
 
 
 @functools.cache
@@ -150,14 +166,15 @@ def _graph(model: Model) -> nnx.GraphDef:
 
 
 @functools.cache
-def observation_spec(game: Game) -> dict[str, jax.ShapeDtypeStruct]:
-    """Shapes and dtypes of `game.observe`."""
-    return jax.eval_shape(lambda key: game.observe(game.init(key), jnp.int32(0)), jax.random.key(0))
+def observation_spec(game: Game, everything: bool = False) -> dict[str, jax.ShapeDtypeStruct]:
+    """Shapes and dtypes of `game.observe`, or of `game.observe_all`."""
+    look = game.observe_all if everything else game.observe
+    return jax.eval_shape(lambda key: look(game.init(key), jnp.int32(0)), jax.random.key(0))
 
 
-def build(game: Game, config: NetworkConfig | None = None) -> Model:
-    """The network of `game`."""
-    return Model(game, config or NetworkConfig())
+def build(game: Game, config: NetworkConfig | None = None, critic: bool = False) -> Model:
+    """The network of `game`, or a critic for it."""
+    return Model(game, config or NetworkConfig(), critic)
 
 
 def require_q_head(model: Model) -> None:
@@ -173,6 +190,11 @@ Evaluate = Callable[[Params, State], tuple[Array, Array]]
 def observe(game: Game, states: State) -> dict[str, Array]:
     """What the seats to move see in `states` [B]."""
     return jax.vmap(game.observe)(states, states.current_player)
+
+
+def observe_all(game: Game, states: State) -> dict[str, Array]:
+    """Everything in `states` [B], turned to the seats to move."""
+    return jax.vmap(game.observe_all)(states, states.current_player)
 
 
 def evaluator(game: Game, model: Model, head: str = "policy", temperature: float = 0.1) -> Evaluate:

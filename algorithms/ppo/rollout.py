@@ -42,42 +42,42 @@ def think(game: Game, model: Model, params: Any, states: State) -> tuple[Any, Ar
     return observation, masked(outputs.logits, states.legal_action_mask), value
 
 
-def own_play(game: Game, model: Model, params: Any) -> Choose:
+def own_play(game: Game, model: Model, params: Any, candidates: int = 1) -> Choose:
     """The network on all seats.
 
-    It notes observation, log_prob float32[B], value float32[B, T] absolute, own bool[B]: the
-    decision was the network's.
+    It notes observation, value float32[B, T] absolute, own bool[B]: the decision was the
+    network's, and K = `candidates` moves to judge: "actions" int32[B, K], "log_prob" float32[B, K]
+    and "share" float32[B, K]. The last of them is the move played; before it come the likeliest
+    ones, with their probabilities as share. The move played then stands for all others: its
+    share is 1 if it is none of them, else 0. So a sum over K, weighted by share, has the
+    expectation over all moves as its mean.
     """
 
     def choose(key, states):
         observation, logits, value = think(game, model, params, states)
         action = sample(key, logits)
-        picked = jnp.take_along_axis(logits, action[:, None], axis=-1)[:, 0]
-        log_prob = picked - jax.nn.logsumexp(logits, axis=-1)
+        log_policy = logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)
+        actions, log_prob, share = action[:, None], _of(log_policy, action), jnp.ones(action.shape)
+        log_prob, share = log_prob[:, None], share[:, None]
+        if candidates > 1:
+            likely_log, likely = jax.lax.top_k(log_policy, candidates - 1)
+            there = likely_log > -1e8  # fewer are legal: the move played stands in, share 0
+            likely = jnp.where(there, likely, actions)
+            likely_log = jnp.where(there, likely_log, log_prob)
+            tail = jnp.all(~there | (likely != actions), axis=-1, keepdims=True)
+            share = jnp.where(there, jnp.exp(likely_log), 0.0)
+            share = jnp.concatenate([share, tail.astype(jnp.float32)], axis=-1)
+            actions = jnp.concatenate([likely, actions], axis=-1)
+            log_prob = jnp.concatenate([likely_log, log_prob], axis=-1)
         own = jnp.ones(action.shape, bool)
-        return action, dict(observation=observation, log_prob=log_prob, value=value, own=own)
+        moves = dict(actions=actions, log_prob=log_prob, share=share)
+        return action, dict(observation=observation, value=value, own=own) | moves
 
     return choose
 
 
-def taught_play(game: Game, model: Model, params: Any, teacher: Choose) -> Choose:
-    """The teacher on all seats; the network looks on and notes as in `own_play`, besides the
-    teacher's choice "taught" int32[B] and whether its own is the same, "agree" bool[B]."""
-
-    def choose(key, states):
-        observation, logits, value = think(game, model, params, states)
-        action, taught = teacher(key, states)
-        note = dict(
-            observation=observation,
-            log_prob=jnp.zeros(action.shape, jnp.float32),
-            value=value,
-            own=jnp.ones(action.shape, bool),
-            taught=taught,
-            agree=jnp.argmax(logits, axis=-1) == taught,
-        )
-        return action, note
-
-    return choose
+def _of(log_policy: Array, action: Array) -> Array:
+    return jnp.take_along_axis(log_policy, action[:, None], axis=-1)[:, 0]
 
 
 def sides(game: Game, groups: int, rows: int) -> Array:
@@ -86,10 +86,15 @@ def sides(game: Game, groups: int, rows: int) -> Array:
 
 
 def league_play(
-    game: Game, model: Model, params: Any, league: League, bots: tuple[str, ...]
+    game: Game,
+    model: Model,
+    params: Any,
+    league: League,
+    bots: tuple[str, ...],
+    candidates: int = 1,
 ) -> Choose:
     """As `own_play`, with the opponents of `league` in the last G * n games."""
-    own = own_play(game, model, params)
+    own = own_play(game, model, params, candidates)
     groups, rows = league.fair.shape
     places = league.born.shape[0]
     team = sides(game, groups, rows).ravel()

@@ -1,10 +1,9 @@
-"""Proximal policy optimisation as one pure update, after a teacher if there is one.
+"""Proximal policy optimisation as one pure update.
 
     update: TrainState -> (TrainState, metrics)
 
 plays `steps` actions in `games` games, a share of them against former selves and rule bots
-(`algorithms.ppo.league`), and goes `epochs` times over the network's own decisions. With a
-teacher, the first `teacher_updates` updates let a rule bot play and copy it.
+(`algorithms.ppo.league`), and goes `epochs` times over the network's own decisions.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms import frames, imitation, optim, returns, selfplay
+from algorithms import frames, optim, returns, selfplay
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -30,10 +29,12 @@ from algorithms.learner import (
     total,
 )
 from algorithms.networks import Model
+from algorithms.ppo import critic as critics
 from algorithms.ppo import league as leagues
 from algorithms.ppo import rollout
+from algorithms.ppo.critic import CriticConfig
 from algorithms.ppo.league import League
-from algorithms.ppo.loss import Batch, loss, taught_loss
+from algorithms.ppo.loss import Batch, loss
 from jaxgames.core import Array, Game, nearest
 
 
@@ -47,7 +48,8 @@ class Config:
     micro_batch: at most so many decisions' gradient is computed at once (`optim.gradients`).
     clip: how far the ratio of probabilities may go from 1 and still gain.
     value_clip: how far the value may go from what it was; 0: no limit.
-    discount, lam: of advantages, per decision of the same seat (`returns.seat_advantages`).
+    discount, lam: of advantages, per decision of the same seat (`returns.seat_advantages`); with
+      a critic, whose judgement is the same for all, per decision of anybody.
     entropy_start, entropy_end: weight of the entropy bonus; it falls along a line over the
       first `entropy_updates` updates of own play.
     value_weight: of the value's loss, beside the policy's.
@@ -63,12 +65,7 @@ class Config:
     bots: rule bots that are members of the league.
     bot_share: their share of it.
     league_fade: what is left of counts of wins after an update.
-    teacher: rule bot that plays first; empty for none.
-    teacher_updates: updates of its phase, rounded up to whole chunks.
-    teacher_steps: actions in every game per update of its phase.
-    teacher_epochs: passes over the decisions of an update of its phase.
-    teacher_random: share of random moves in its games.
-    teacher_rate: factor on the learning rate in its phase: copying bears larger steps.
+    critic: see `CriticConfig`.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
     """
@@ -97,27 +94,20 @@ class Config:
     bots: tuple[str, ...] = ()
     bot_share: float = 0.25
     league_fade: float = 0.98
-    teacher: str = ""
-    teacher_updates: int = 0
-    teacher_steps: int = 64
-    teacher_epochs: int = 1
-    teacher_random: float = 0.1
-    teacher_rate: float = 1.0
+    critic: CriticConfig = CriticConfig()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig(learning_rate=3e-4, clip_norm=0.5)
 
     def __post_init__(self):
         for field in ("games", "steps", "epochs", "minibatch", "micro_batch", "groups",
-                      "opponent_updates", "snapshots", "snapshot_updates", "teacher_steps",
-                      "teacher_epochs", "chunk_updates"):  # fmt: skip
+                      "opponent_updates", "snapshots", "snapshot_updates",
+                      "chunk_updates"):  # fmt: skip
             require(self, field, getattr(self, field) >= 1, "at least 1")
-        for field in ("entropy_updates", "teacher_updates"):
-            require(self, field, getattr(self, field) >= 0, "not negative")
-        for field in ("discount", "lam", "opponent_share", "bot_share", "teacher_random",
-                      "league_fade"):  # fmt: skip
+        require(self, "entropy_updates", self.entropy_updates >= 0, "not negative")
+        for field in ("discount", "lam", "opponent_share", "bot_share", "league_fade"):  # fmt: skip
             require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         for field in ("value_clip", "entropy_start", "entropy_end", "value_weight", "kl_stop",
-                      "pfsp_power", "teacher_rate"):  # fmt: skip
+                      "pfsp_power"):  # fmt: skip
             require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
         require(self, "clip", 0.0 < self.clip < 1.0, "above 0, below 1")
         require(self, "snapshots", self.snapshots <= 20, "at most 20")
@@ -126,11 +116,6 @@ class Config:
         enough = self.rows > 0 or not self.opponent_share
         least = f"above {self.groups / self.games:.3g} for {self.groups} groups, or 0"
         require(self, "opponent_share", enough, least)
-        if self.teacher_updates:
-            most = self.teacher_steps * self.games
-            require(self, "minibatch", self.minibatch <= most, f"at most {most}, the teacher's")
-        taught = bool(self.teacher) or not self.teacher_updates
-        require(self, "teacher", taught, "needed for teacher_updates above 0")
 
     @property
     def rows(self) -> int:
@@ -146,9 +131,11 @@ class Config:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State(TrainState):
-    """`league` is `()` where nobody else is met; there is no replay (`()`)."""
+    """`league` is `()` where nobody else is met, `critic` (`critic.Critic`) where there is none.
+    There is no replay (`()`)."""
 
     league: Any
+    critic: Any
 
 
 @functools.cache
@@ -165,22 +152,19 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     least = _own_decisions(game, config)
     if config.minibatch > least:
         raise ValueError(f"minibatch: at most {least}, an update's, got {config.minibatch}")
-    imitate = None
-    if config.teacher_updates:
-        bot = imitation.teacher(game, config.teacher, config.teacher_random)
-        imitate = functools.partial(_imitate, game, model, config, bot)
     return make_learner(
         init=functools.partial(_init, game, model, config),
         update=functools.partial(_update, game, model, config),
-        imitate=imitate,
-        imitate_updates=config.teacher_updates,
+        imitate=None,
+        imitate_updates=0,
         chunk_updates=config.chunk_updates,
     )
 
 
-def _init(game, model, config, key) -> State:
-    params_key, actor_key, key = jax.random.split(key, 3)
-    params = model.init(params_key)
+def _init(game, model, config, key, params=None) -> State:
+    params_key, critic_key, actor_key, key = jax.random.split(key, 4)
+    if params is None:
+        params = model.init(params_key)
     members = (config.snapshots, len(config.bots), config.groups, config.rows)
     return fresh(
         State,
@@ -190,44 +174,54 @@ def _init(game, model, config, key) -> State:
         replay=(),
         actor=selfplay.start(game, actor_key, config.games, 0),
         league=leagues.start(params, *members) if config.against else (),
+        critic=critics.start(game, config.critic, critic_key) if config.critic.enabled else (),
     )
 
 
-# ---- one update of own play ----
-
-
 def entropy_weight(config: Config, updates: Array) -> Array:
-    """float32[] after `updates` (int32[]), the teacher's included."""
-    done = (updates - config.teacher_updates) / max(config.entropy_updates, 1)
+    """float32[] after `updates` (int32[])."""
+    done = updates / max(config.entropy_updates, 1)
     return config.entropy_start + (config.entropy_end - config.entropy_start) * jnp.clip(done, 0, 1)
 
 
 def _update(game, model, config, state: State):
     league_key, play_key, learn_key, key = jax.random.split(state.key, 4)
     params, league = state.params, state.league
+    candidates = max(config.critic.candidates, 1) if config.critic.enabled else 1
     if config.against:
         league = _prepare(config, league, params, state.updates, league_key)
-        choose = rollout.league_play(game, model, params, league, config.bots)
+        choose = rollout.league_play(game, model, params, league, config.bots, candidates)
     else:
-        choose = rollout.own_play(game, model, params)
+        choose = rollout.own_play(game, model, params, candidates)
+    if config.critic.enabled:
+        seen = (config.critic, state.critic.params)
+        choose = critics.watch(choose, game, *seen, config.discount)
     actor, played, metrics = selfplay.play(game, choose, play_key, state.actor, config.steps, 0)
     if config.against:
         league, league_metrics = _results(game, config, league, played)
         metrics |= league_metrics
 
-    data, spread = _decisions(game, model, config, params, actor, played, played.action)
-    weight = entropy_weight(config, state.updates)
-
-    def one_loss(params, batch):
-        numbers = (config.clip, config.value_clip, config.value_weight, weight)
-        return loss(model, params, batch, *numbers)
-
-    rows = _own_decisions(game, config)
-    params, opt_state, learned = _learn(
-        config, one_loss, config.epochs, rows, state, state.hyper, data, learn_key
+    if config.critic.enabled:
+        end = critics.judge(game, *seen, actor.states)[1]
+        gained = critics.followed(played, end, config.discount, config.lam)
+    else:
+        ends = rollout.end_values(game, model, params, actor.states)
+        gained = _by_seat(config, played, ends)
+    data, spread = _decisions(game, config, played, *gained)
+    weights, learned = _learn(game, model, config, state, data, learn_key)
+    metrics |= learned | spread
+    state = dataclasses.replace(
+        state,
+        **weights,
+        actor=actor,
+        league=league,
+        key=key,
+        updates=state.updates + 1,
+        env_steps=state.env_steps + played.done.size,
+        games=state.games + played.done.sum(dtype=jnp.int32),
+        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
     )
-    metrics |= learned | spread | {"policy/entropy_weight": mean(weight)}
-    return _next(config, state, params, opt_state, actor, key, played, metrics, league), metrics
+    return state, metrics
 
 
 def _own_decisions(game, config) -> int:
@@ -238,11 +232,10 @@ def _own_decisions(game, config) -> int:
 
 def _prepare(config, league: League, params, updates, key) -> League:
     """A snapshot and new opponents where due."""
-    turn = jnp.maximum(updates - config.teacher_updates, 0)
     first = league.taken == 0
-    due = first | (turn % config.snapshot_updates == 0)
+    due = first | (updates % config.snapshot_updates == 0)
     league = jax.lax.cond(due, lambda x: leagues.snapshot(x, params, updates), lambda x: x, league)
-    turn = jnp.where(first, 0, turn)
+    turn = jnp.where(first, 0, updates)
     period, power = config.opponent_updates, config.pfsp_power
     return leagues.draw(league, key, turn, period, power, config.bot_share)
 
@@ -272,81 +265,110 @@ def _results(game, config, league: League, played) -> tuple[League, dict]:
     return leagues.record(league, done, score, config.league_fade), metrics
 
 
-# ---- one update of the teacher's phase ----
+def _by_seat(config, played, ends) -> tuple[Array, Array]:
+    """(advantages, values) float32[S, B, T] absolute, of the network by its own judgement.
 
-
-def _imitate(game, model, config, teacher, state: State):
-    play_key, learn_key, key = jax.random.split(state.key, 3)
-    params, steps = state.params, config.teacher_steps
-    choose = rollout.taught_play(game, model, params, teacher)
-    actor, played, metrics = selfplay.play(game, choose, play_key, state.actor, steps, 0)
-    data, spread = _decisions(game, model, config, params, actor, played, played.note["taught"])
-
-    def one_loss(params, batch):
-        return taught_loss(model, params, batch, config.value_weight)
-
-    rate = state.hyper["learning_rate"] * config.teacher_rate
-    hyper = state.hyper | {"learning_rate": rate}
-    rows = steps * config.games
-    params, opt_state, learned = _learn(
-        config, one_loss, config.teacher_epochs, rows, state, hyper, data, learn_key
-    )
-    # Measured before these games were learnt from: they are as unseen as a validation set.
-    choice = played.state.legal_action_mask.sum(-1) > 1
-    agree = played.note["agree"]
-    metrics |= learned | spread
-    metrics |= {"taught/top1": mean(agree), "taught/top1_choice": mean(agree, choice)}
-    return _next(config, state, params, opt_state, actor, key, played, metrics), metrics
-
-
-# ---- parts of both ----
-
-
-def _decisions(game, model, config, params, actor, played, action) -> tuple[Batch, dict]:
-    """All S * B decisions as one batch, those of others with weight 0, and metrics."""
-    note, states = played.note, played.state
-    seat, team = states.current_player, frames.mover_team(game, states)
-    ends = rollout.end_values(game, model, params, actor.states)
+    Args:
+      ends: float32[B, P, T], values after the last step, as every seat sees it.
+    """
+    seat, value = played.state.current_player, played.note["value"]
     gained = returns.seat_advantages(
-        played.reward, played.done, seat, note["value"], ends, config.discount, config.lam
+        played.reward, played.done, seat, value, ends, config.discount, config.lam
     )
+    return gained, value
+
+
+def _decisions(game, config, played, gained, judged) -> tuple[Batch, dict]:
+    """All S * B decisions as one batch, those of others with weight 0, and metrics.
+
+    Args:
+      gained, judged: advantages and the values they are over, float32[S, B, T] absolute.
+    """
+    note, states = played.note, played.state
+    team = frames.mover_team(game, states)
     own = note["own"].astype(jnp.float32)
-    relative = frames.to_relative(gained, team)
-    value = frames.to_relative(note["value"], team)
-    target = value + relative
-    advantage = relative[..., 0]
+    target = frames.to_relative(judged + gained, team)
+    error = frames.to_relative(gained, team)[..., 0]
 
     amount = jnp.maximum(own.sum(), 1.0)
     over = lambda x: jnp.where(own > 0, x, 0.0).sum() / amount  # noqa: E731
     variance = lambda x: over((x - over(x)) ** 2)  # noqa: E731
-    left = variance(advantage) / jnp.maximum(variance(target[..., 0]), 1e-6)
-    spread = {
+    left = variance(error) / jnp.maximum(variance(target[..., 0]), 1e-6)
+    share = note["share"]
+    if "q" in note:
+        advantage, middle = critics.advantages(note["q"], share), 0.0
+    else:
+        advantage, middle = error[..., None], over(error)
+    spread = jnp.sqrt(over((share * (advantage - middle) ** 2).sum(-1)) + 1e-8)
+    metrics = {
         "value/explained_var": mean(1.0 - left),
-        "value/advantage_spread": mean(jnp.sqrt(variance(advantage))),
+        "value/advantage_spread": mean(spread),
         "rollout/own_share": mean(own),
     }
     if config.normalise:
-        advantage = (advantage - over(advantage)) / jnp.sqrt(variance(advantage) + 1e-8)
+        advantage = (advantage - middle) / spread
     batch = Batch(
         observation=note["observation"],
+        privileged=note.get("privileged"),
         legal=states.legal_action_mask,
-        action=action,
+        actions=note["actions"],
         log_prob=note["log_prob"],
-        value=value,
+        share=share,
+        value=frames.to_relative(note["value"], team),
         target=target,
         advantage=advantage,
         weight=own,
     )
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch), spread
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch), metrics
 
 
-def _learn(config, one_loss, epochs, rows, state: State, hyper, data: Batch, key):
+def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, dict]:
+    """New weights and optimisers, as fields of `State`, and metrics."""
+    weight = entropy_weight(config, state.updates)
+    judging = config.critic.enabled
+    policy_weight = jnp.float32(state.updates >= config.critic.updates) if judging else 1.0
+
+    def one_loss(params, batch):
+        numbers = (config.clip, config.value_clip, config.value_weight, weight, policy_weight)
+        return loss(model, params, batch, *numbers)
+
+    def critic_loss(params, batch):
+        return critics.loss(critics.model(game, config.critic), params, batch)
+
+    rate = state.hyper["learning_rate"] * config.critic.rate
+    critic_hyper = state.hyper | {"learning_rate": rate}
+
+    def step(carry, batch):
+        params, opt_state, critic = carry
+        value, metrics, grads = optim.gradients(one_loss, params, batch, config.micro_batch)
+        params, opt_state, report = optim.step(state.hyper, params, opt_state, value, grads)
+        metrics = total(metrics) | report_metrics(report)
+        if judging:
+            weights = (critic.params, critic.opt_state)
+            value, more, grads = optim.gradients(
+                critic_loss, critic.params, batch, config.micro_batch
+            )
+            weights = optim.step(critic_hyper, *weights, value, grads)[:2]
+            metrics, critic = metrics | total(more), critics.Critic(*weights)
+        return (params, opt_state, critic), metrics
+
+    start = (state.params, state.opt_state, state.critic)
+    rows = _own_decisions(game, config)
+    (params, opt_state, critic), metrics = _passes(config, step, rows, start, data, key)
+    metrics |= {"policy/entropy_weight": mean(weight)}
+    return dict(params=params, opt_state=opt_state, critic=critic), metrics
+
+
+def _passes(config, one_step, rows, start, data: Batch, key):
     """`epochs` passes over `rows` of the decisions that count, anew shuffled each time.
 
     How many count varies a little: missing ones are made up by rows of weight 0, surplus ones
     left out by chance.
+
+    Args:
+      one_step: `(carry, batch) -> (carry, metrics)`.
     """
-    size = config.minibatch
+    size, epochs = config.minibatch, config.epochs
     number = rows // size
 
     def order(key):
@@ -362,38 +384,17 @@ def _learn(config, one_loss, epochs, rows, state: State, hyper, data: Batch, key
     batches = batches.reshape(epochs * number, size)
 
     def step(carry, index):
-        params, opt_state, stopped = carry
+        carry, stopped = carry
 
-        def go(params, opt_state):
-            part = jax.tree.map(lambda x: x[index], data)
-            value, metrics, grads = optim.gradients(one_loss, params, part, config.micro_batch)
-            params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
-            return params, opt_state, total(metrics) | report_metrics(report)
+        def go(carry):
+            return one_step(carry, jax.tree.map(lambda x: x[index], data))
 
-        nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(go, params, opt_state)[2])
-        params, opt_state, metrics = jax.lax.cond(
-            stopped, lambda p, o: (p, o, nothing), go, params, opt_state
-        )
-        if "policy/kl" in metrics and config.kl_stop:
+        nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(go, carry)[1])
+        carry, metrics = jax.lax.cond(stopped, lambda carry: (carry, nothing), go, carry)
+        if config.kl_stop:
             far, weight = metrics["policy/kl"][0], metrics["policy/kl"][1]
             stopped |= far > config.kl_stop * jnp.maximum(weight, 1.0)
-        return (params, opt_state, stopped), metrics | {"optim/stopped": mean(stopped)}
+        return (carry, stopped), metrics | {"optim/stopped": mean(stopped)}
 
-    start = (state.params, state.opt_state, jnp.bool_(False))
-    (params, opt_state, _), metrics = jax.lax.scan(step, start, batches)
-    return params, opt_state, total(metrics)
-
-
-def _next(config, state, params, opt_state, actor, key, played, metrics, league=None) -> State:
-    return dataclasses.replace(
-        state,
-        params=params,
-        opt_state=opt_state,
-        actor=actor,
-        key=key,
-        updates=state.updates + 1,
-        env_steps=state.env_steps + played.done.size,
-        games=state.games + played.done.sum(dtype=jnp.int32),
-        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
-        league=state.league if league is None else league,
-    )
+    (carry, _), metrics = jax.lax.scan(step, (start, jnp.bool_(False)), batches)
+    return carry, total(metrics)

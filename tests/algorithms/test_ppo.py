@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from algorithms import agents, arena, networks, optim, ppo, selfplay
+from algorithms.ppo import critic as critics
 from algorithms.ppo import league as leagues
 from algorithms.ppo import rollout, train
-from algorithms.ppo.loss import Batch, loss, taught_loss
+from algorithms.ppo.loss import Batch, loss
 from tests.algorithms import learners
+from tests.toys import highcard
 
 PPO = ppo.Config(
     games=64,
@@ -32,10 +34,6 @@ PPO = ppo.Config(
     snapshot_updates=4,
     bots=("first", "random"),
     bot_share=0.75,
-    teacher="first",
-    teacher_updates=6,
-    teacher_steps=16,
-    teacher_rate=2.0,
     chunk_updates=10,
     optim=optim.OptimConfig(learning_rate=3e-3, warmup_steps=20, clip_norm=1.0),
 )
@@ -62,31 +60,14 @@ def learner():
 
 
 @pytest.fixture(scope="module")
-def taught(learner):
-    """The state after the teacher's chunk, with its metrics."""
-    return learner.run_chunk(learner.init(jax.random.key(0)))
-
-
-@pytest.fixture(scope="module")
 def early(learner):
-    """A state after one chunk of own play, from scratch, the state after two, the metrics of
-    the second."""
-    fresh = learner.init(jax.random.key(0))
-    fresh = dataclasses.replace(fresh, updates=jnp.int32(PPO.chunk_updates))
-    first, _ = learner.run_chunk(fresh)
+    """A state after one chunk, the state after two, the metrics of the second."""
+    first, _ = learner.run_chunk(learner.init(jax.random.key(0)))
     second, metrics = learner.run_chunk(learners.copy(first))
     return first, second, metrics
 
 
 # ---- learning ----
-
-
-def test_the_teacher_is_copied(taught):
-    state, metrics = taught
-    assert int(state.updates) == 10 and int(state.league.taken) == 0
-    assert metrics["taught/top1"] > 0.5  # of 9 actions, over the whole chunk
-    assert metrics["rollout/own_share"] == 1.0
-    np.testing.assert_allclose(metrics["optim/lr"], 2 * 3e-3, rtol=0.5)  # after the warm-up
 
 
 def test_learns_tic_tac_toe(learner, early):
@@ -123,13 +104,13 @@ def test_metrics_and_counters(early):
         "league/snapshots", "optim/grad_norm", "optim/stopped", "rollout/own_share",
     ):  # fmt: skip
         assert metrics[name].shape == () and np.isfinite(metrics[name]), name
-    assert int(state.updates) == 3 * PPO.chunk_updates
+    assert int(state.updates) == 2 * PPO.chunk_updates
     assert int(state.env_steps) == 2 * PPO.chunk_updates * PPO.games * PPO.steps
     assert metrics["selfplay/illegal"] == 0 and int(state.nan_skips) == 0
     # Half of the decisions against opponents, and all of the others.
     assert abs(float(metrics["rollout/own_share"]) - (0.5 + 0.5 / 2)) < 0.02
     assert int(first.league.taken) == 3 and int(state.league.taken) == 5
-    assert sorted(np.asarray(state.league.born)) == [18, 22, 26]
+    assert sorted(np.asarray(state.league.born)) == [8, 12, 16]
 
 
 def test_bad_numbers_skip_the_step(learner, early):
@@ -145,6 +126,111 @@ def test_bad_numbers_skip_the_step(learner, early):
     learners.assert_equal(state.opt_state, first.opt_state)
 
 
+# ---- the critic ----
+
+
+def hidden_toy():
+    """A game of hidden cards with an actor; its critic sees them."""
+    game = highcard.HighCard(highcard.Rules())
+    config = networks.NetworkConfig(channels=4, blocks=0, hidden=32, kind="cards", q_head=False)
+    return game, networks.build(game, config)
+
+
+@pytest.fixture(scope="module")
+def critical():
+    """A learner that asks its critic about three moves, and its first state."""
+    game, model = hidden_toy()
+    sizes = dataclasses.replace(model.config, hidden=48)
+    critic = ppo.CriticConfig(enabled=True, candidates=3, updates=8, rate=2.0, network=sizes)
+    still = dataclasses.replace(PPO.optim, weight_decay=0.0)
+    options = dict(bots=(), opponent_share=0.0, discount=1.0, chunk_updates=8, optim=still)
+    learner = ppo.make(game, model, dataclasses.replace(PPO, critic=critic, **options))
+    return game, model, learner, learner.init(jax.random.key(0))
+
+
+def test_with_a_critic_only_values_are_learnt_at_first(critical):
+    game, model, learner, start = critical
+    state, before = learner.run_chunk(learners.copy(start))
+    learners.assert_equal(state.params["policy"], start.params["policy"])
+    assert before["loss/policy"] != 0
+    moved = jax.tree.map(lambda a, b: bool((a != b).any()), state.critic, start.critic)
+    assert any(jax.tree.leaves(moved))
+    for _ in range(12):
+        state, metrics = learner.run_chunk(state)
+    moved = jax.tree.map(lambda a, b: bool((a != b).any()), state.params, start.params)
+    assert all(jax.tree.leaves(moved["policy"]))
+    # The cards of the others tell what the seat itself can not know.
+    assert metrics["loss/critic"] < 0.9 * metrics["loss/value"]
+    assert metrics["loss/critic"] < before["loss/critic"]
+    seat = agents.Seat(agents.network_agent(game, model), state.params)
+    rival = agents.Seat(agents.bot_agent(game, "random"))
+    rate = arena.evaluate_paired(game, seat, rival, 400, 0).winrate
+    assert rate.low > 0.55, rate
+
+
+def test_a_sum_over_the_moves_judged_is_the_expectation():
+    """Over many draws, share times anything sums to its mean under the whole policy."""
+    game, model = toy()
+    params = model.init(jax.random.key(0))
+    params["policy"]["out"]["bias"] += jnp.linspace(0.0, 3.0, 9)
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(1), 1))
+    states = jax.tree.map(lambda x: jnp.repeat(x, 20_000, axis=0), states)
+    action, note = jax.jit(rollout.own_play(game, model, params, 4))(jax.random.key(2), states)
+    assert note["actions"].shape == (20_000, 4)
+    np.testing.assert_array_equal(note["actions"][:, -1], action)
+    worth = jnp.arange(9.0) ** 2
+    policy = jax.nn.softmax(rollout.think(game, model, params, states)[1][0])
+    got = (note["share"] * worth[note["actions"]]).sum(-1)
+    expected = float((policy * worth).sum())
+    assert abs(float(got.mean()) - expected) < 4 * float(got.std()) / 20_000**0.5
+    np.testing.assert_allclose(jnp.exp(note["log_prob"]), policy[note["actions"]], rtol=1e-4)
+    np.testing.assert_allclose(note["share"].sum(-1).mean(), 1.0, atol=0.02)
+
+
+def test_the_critic_is_asked_about_the_position_after_a_move(critical):
+    game, _, _, start = critical
+    config = ppo.CriticConfig(network=critics.model(game, ppo.CriticConfig()).config)
+    params = critics.start(game, config, jax.random.key(3)).params
+    states = start.actor.states
+    actions = jnp.stack([states.legal_action_mask.argmax(-1)] * 2, axis=-1)
+    look = functools.partial(critics.look_ahead, game, config, params, jax.random.key(0))
+    q = np.asarray(jax.jit(look)(states, actions, 0.5))
+    np.testing.assert_allclose(q[:, 0], q[:, 1], atol=1e-5)
+
+    @jax.jit
+    def expected(states, action):
+        after = jax.vmap(game.step)(states, action, jax.random.split(jax.random.key(7), 64))
+        value = critics.judge(game, config, params, after)[1]
+        return after, value
+
+    after, value = expected(states, actions[:, 0])
+    team = np.asarray(game.team_of)[np.asarray(states.current_player)]
+    value = np.where(np.asarray(after.done), 0.0, np.asarray(value)[np.arange(64), team])
+    reward = np.asarray(after.rewards)[np.arange(64), np.asarray(states.current_player)]
+    np.testing.assert_allclose(q[:, 0], reward + 0.5 * value, atol=1e-5)
+
+
+def test_advantages_are_over_the_likeliest_moves():
+    q = jnp.array([[0.5, -0.5, 0.1]])
+    got = critics.advantages(q, jnp.array([[0.6, 0.2, 1.0]]))
+    base = (0.6 * 0.5 - 0.2 * 0.5) / 0.8
+    np.testing.assert_allclose(got, q - base, rtol=1e-6)
+
+
+def test_advantages_of_the_game_played_by_hand():
+    """Two steps of one game, then another game's first; lam 0.5, no discount, absolute order."""
+    value = jnp.array([[[0.5, -0.5]], [[0.25, -0.25]], [[0.0, 0.0]]])
+    reward = jnp.array([[[0.0, 0.0]], [[1.0, -1.0]], [[0.0, 0.0]]])
+    done = jnp.array([[False], [True], [False]])
+    played = types.SimpleNamespace(reward=reward, done=done, note=dict(judged=value))
+    gained, judged = critics.followed(played, jnp.array([[0.125, -0.125]]), 1.0, 0.5)
+    # Last: 0.125 - 0. Middle: 1 - 0.25. First: half the next value, half what came of it.
+    expected = [0.5 * 0.25 + 0.5 * 1.0 - 0.5, 0.75, 0.125]
+    np.testing.assert_allclose(gained[:, 0, 0], expected)
+    np.testing.assert_allclose(gained[:, 0, 1], -np.array(expected))
+    np.testing.assert_array_equal(judged, value)
+
+
 # ---- the loss ----
 
 
@@ -154,9 +240,9 @@ def made_batch(model, params, states, advantage, weight):
     action = jnp.argmax(states.legal_action_mask, axis=-1)
     log_prob = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], -1)[:, 0]
     value = model.apply(params, observation).value
-    return Batch(
-        observation, states.legal_action_mask, action, log_prob, value, value, advantage, weight
-    )
+    moves = (action[:, None], log_prob[:, None], jnp.ones((len(action), 1)))
+    legal, gain = states.legal_action_mask, advantage[:, None]
+    return Batch(observation, None, legal, *moves, value, value, gain, weight)
 
 
 @functools.cache
@@ -206,7 +292,7 @@ def test_the_first_step_is_the_plain_policy_gradient():
     def plain(params):
         logits = model.apply(params, batch.observation).logits
         log_policy = jax.nn.log_softmax(networks.masked(logits, batch.legal))
-        picked = jnp.take_along_axis(log_policy, batch.action[:, None], -1)[:, 0]
+        picked = jnp.take_along_axis(log_policy, batch.actions, -1)
         return -(picked * batch.advantage).mean()
 
     expected = jax.jit(jax.grad(plain))(params)
@@ -215,7 +301,7 @@ def test_the_first_step_is_the_plain_policy_gradient():
 
 def test_no_advantage_no_gradient():
     _, params, batch = some_batch()
-    still = dataclasses.replace(batch, advantage=jnp.zeros(6))
+    still = dataclasses.replace(batch, advantage=jnp.zeros((6, 1)))
     assert norm(gradient()(params, still, jnp.float32(0.0))[1]) < 1e-6
     assert norm(gradient()(params, still, jnp.float32(0.1))[1]) > 1e-6  # the entropy's
 
@@ -236,9 +322,9 @@ def test_rows_without_weight_do_not_matter():
     half = dataclasses.replace(batch, weight=jnp.array([1.0, 0, 1, 0, 0, 1]))
     spoilt = dataclasses.replace(
         half,
-        advantage=jnp.where(half.weight > 0, half.advantage, 1e6),
+        advantage=jnp.where(half.weight[:, None] > 0, half.advantage, 1e6),
         target=jnp.where(half.weight[:, None] > 0, half.target, jnp.nan),
-        action=jnp.where(half.weight > 0, half.action, 8),
+        actions=jnp.where(half.weight[:, None] > 0, half.actions, 8),
     )
     for entropy in (0.0, 0.1):
         one = gradient()(params, half, jnp.float32(entropy))
@@ -256,16 +342,15 @@ def test_value_clip_by_hand():
             return networks.Outputs(jnp.zeros((2, 2)), value, None)
 
     batch = Batch(
-        None, jnp.ones((2, 2), bool), jnp.zeros(2, jnp.int32), jnp.full(2, jnp.log(0.5)),
-        jnp.zeros((2, 2)), jnp.array([[1.0, -1.0]] * 2), jnp.zeros(2), jnp.ones(2),
+        None, None, jnp.ones((2, 2), bool), jnp.zeros((2, 1), jnp.int32),
+        jnp.full((2, 1), jnp.log(0.5)), jnp.ones((2, 1)),
+        jnp.zeros((2, 2)), jnp.array([[1.0, -1.0]] * 2), jnp.zeros((2, 1)), jnp.ones(2),
     )  # fmt: skip
     params = jnp.array([0.5, -0.5])
     total, metrics = loss(Said(), params, batch, 0.2, 0.2, 1.0, jnp.float32(0.0))
     assert float(total) == pytest.approx((0.8**2 + 1.5**2) / 2, rel=1e-5)
     assert float(loss(Said(), params, batch, 0.2, 0.0, 1.0, 0.0)[0]) == pytest.approx(1.25)
     assert float(metrics["policy/entropy_share"][0]) == pytest.approx(2.0, rel=1e-5)
-    total, _ = taught_loss(Said(), params, batch, 2.0)
-    assert float(total) == pytest.approx(np.log(2) + 2 * 1.25, rel=1e-5)
 
 
 # ---- who decides ----
@@ -292,9 +377,8 @@ def played(early):
     @jax.jit
     def run(key, actor):
         actor, played, _ = selfplay.play(game, choose, key, actor, 12, 0)
-        return played, train._decisions(
-            game, model, PPO, state.params, actor, played, played.action
-        )[0]
+        ends = rollout.end_values(game, model, state.params, actor.states)
+        return played, train._decisions(game, PPO, played, *train._by_seat(PPO, played, ends))[0]
 
     return run(jax.random.key(0), state.actor)
 
@@ -323,17 +407,12 @@ def test_only_own_decisions_are_learnt_from(played):
     counted = np.asarray(data.advantage)[np.asarray(data.weight) > 0]
     assert abs(counted.mean()) < 1e-5 and abs(counted.std() - 1.0) < 1e-3
 
-    def seen(params, batch):
-        return (params["w"] * batch.weight).mean(), {"own": train.mean(batch.weight)}
+    def seen(carry, batch):
+        return carry, {"own": train.mean(batch.weight)}
 
-    params = {"w": jnp.float32(0.0)}
-    state = types.SimpleNamespace(params=params, opt_state=optim.init(params))
-    hyper = optim.hyper(PPO.optim)
-    config = dataclasses.replace(PPO, minibatch=32)
+    config = dataclasses.replace(PPO, minibatch=32, kl_stop=0.0)
     rows = int(own.sum()) - 32
-    learn = jax.jit(
-        lambda key: train._learn(config, seen, 2, rows, state, hyper, data, key)[2]["own"]
-    )
+    learn = jax.jit(lambda key: train._passes(config, seen, rows, (), data, key)[1]["own"])
     total, amount = np.asarray(learn(jax.random.key(1)))
     assert total == amount == 2 * (rows // 32) * 32
 
@@ -417,8 +496,8 @@ def test_only_whole_games_count():
 # ---- settings ----
 
 
-def test_entropy_weight_falls_after_the_teacher():
-    for updates, expected in ((0, 0.15), (6, 0.15), (36, 0.1), (66, 0.05), (999, 0.05)):
+def test_the_entropy_weight_falls():
+    for updates, expected in ((0, 0.15), (30, 0.1), (60, 0.05), (999, 0.05)):
         got = train.entropy_weight(PPO, jnp.int32(updates))
         np.testing.assert_allclose(got, expected, rtol=1e-5)
 
@@ -432,9 +511,7 @@ def test_entropy_weight_falls_after_the_teacher():
         ("snapshots", dict(snapshots=21)),
         ("opponent_share", dict(games=8, groups=4, opponent_share=0.25)),
         ("bots", dict(bots=("a",), opponent_share=0.0)),
-        ("minibatch", dict(games=2, groups=1, opponent_share=0.0, teacher="a", teacher_updates=1)),
         ("value_weight", dict(value_weight=float("nan"))),
-        ("teacher", dict(teacher_updates=3)),
     ],
 )
 def test_bad_settings_are_named(field, options):
@@ -446,11 +523,9 @@ def test_bad_settings_are_named(field, options):
     ("field", "options"),
     [
         ("bots", dict(bots=("frist",))),
-        ("teacher", dict(teacher="frist")),
         ("minibatch", dict(minibatch=2000)),
     ],
 )
 def test_what_the_game_does_not_have_is_named(field, options):
-    options = dict(teacher_steps=64) | options
     with pytest.raises(ValueError, match=f"^{field}: "):
         ppo.make(*toy(), dataclasses.replace(PPO, **options))

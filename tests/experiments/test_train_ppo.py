@@ -27,9 +27,9 @@ PPO = (
     "ppo.bots=[random]",
     "ppo.snapshots=2",
     "ppo.snapshot_updates=2",
-    "ppo.teacher=random",
-    "ppo.teacher_updates=2",
-    "ppo.teacher_steps=4",
+    "ppo.critic.enabled=true",
+    "ppo.critic.updates=2",
+    "ppo.critic.network.hidden=16",
     "ppo.chunk_updates=2",
 )
 
@@ -47,7 +47,7 @@ def test_a_run_and_its_resumption(tmp_path):
     assert result["updates"] == 8
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").open()]
     train = [row for row in rows if row["kind"] == "train"]
-    assert "taught/top1" in train[0] and "league/win" in train[1]
+    assert "loss/critic" in train[0] and "league/win" in train[1]
 
     rest = (*fixed, "train.eval.final_pairs=0")
     experiments.train("", ppo(tmp_path, *rest, "run.name=part", "train.chunks=2"))
@@ -77,7 +77,7 @@ def test_settings_that_do_not_fit_are_named(tmp_path):
 
 @pytest.mark.slow
 def test_the_smoke_preset_trains(tmp_path):
-    """Guandan: copies the greedy bot for two updates and plays on for four."""
+    """Guandan: six updates from scratch, among them two of the critic alone."""
     result = experiments.train("guandan/ppo_smoke", [f"run.dir={tmp_path}", "run.name=a"])
     assert result["updates"] == 6 and len(result["evaluations"]) == 1
     rows = [json.loads(line) for line in (tmp_path / "a" / "metrics.jsonl").open()]
