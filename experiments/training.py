@@ -7,6 +7,8 @@ settings and seed, however often it was interrupted; with one in minutes it is n
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import math
@@ -24,7 +26,7 @@ from algorithms.learner import Learner, TrainState
 from algorithms.networks.model import Model, build
 from algorithms.search.config import SearchConfig
 from configs import ConfigError, make_game
-from experiments import errors, run_folder
+from experiments import errors, health, run_folder
 from experiments.interrupts import Interrupts
 from experiments.progress import Progress
 from jaxgames.core import Game
@@ -72,7 +74,8 @@ class Trainer:
         self.progress = progress
         kind = KINDS[self.config.agent]
         self.settings = getattr(self.config, kind.section)
-        self.game = make_game(self.config)
+        # Moves that are forced are no decisions: learners do not see them.
+        self.game = make_game(self.config).for_search()
         self.model = build(self.game, self.config.network)
         try:
             self.learner = kind.make(self.game, self.model, self.settings)
@@ -90,6 +93,8 @@ class Trainer:
         self._chunk_seconds = 0.0
         self._score: float | None = None
         self._text = "compiling"
+        self._rows: collections.deque[dict[str, Any]] = collections.deque(maxlen=health.WINDOW)
+        self._lights: list[health.Light] = []
 
     # ---- the loop ----
 
@@ -136,6 +141,9 @@ class Trainer:
         state, meta = saved.restore(jax.eval_shape(self.learner.init, key), step)
         aside = saved.set_aside(meta["step"], self.folder.path / "ckpt.discarded")
         gone = self.folder.rewind(meta["step"])
+        with contextlib.suppress(FileNotFoundError):
+            self._rows.extend(health.read(self.folder.path))
+        self._lights = health.lights(self._rows)  # told before
         self.at = Position(**meta["position"])
         self.folder.event("restore", step=meta["step"], rows_discarded=gone, set_aside=aside)
         self.progress.say(f"resumed {self.folder.path} at update {meta['step']}")
@@ -176,13 +184,15 @@ class Trainer:
             "selfplay/games_per_s": (int(state.games) - games) / seconds,
             "sys/rss": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         }
-        self.folder.metric("train", step, env_steps, {**metrics, **pace})
+        self._metric("train", step, env_steps, {**metrics, **pace})
         sick = not_finite(metrics)
         self._score = None
         if not sick and train.eval.every and self.at.chunks % train.eval.every == 0:
             self._score = self._evaluate(state, interrupts)
         self._text = summary(state, {**metrics, **pace}, self.at.best)
         self._tick()
+        if sick or self._score is not None or self.at.chunks % train.save_every == 0:
+            self._health(step)
         if sick or self.at.chunks % train.save_every == 0:
             self._save(state, saved)
         self.folder.status("running", **self._where(state))
@@ -291,7 +301,7 @@ class Trainer:
             values[f"eval/games/{name}"] = evaluation.games
             self.folder.games(str(step), evaluation.rows())
         values["time/eval"] = time.monotonic() - start
-        self.folder.metric("eval", step, env_steps, values)
+        self._metric("eval", step, env_steps, values)
         texts = [f"{n} {r}" for n, r in zip(self.opponents, rates, strict=True)]
         self.progress.say(f"update {step}: {settings.agent} against {', '.join(texts)}", **values)
         if is_better(rates[0], self.at.best):
@@ -357,7 +367,23 @@ class Trainer:
             "share": round(self._share(), 4),
             "minutes": round(self._seconds() / 60, 2),
             "best": self.at.best,
+            "lights": [dataclasses.asdict(light) for light in self._lights],
         }
+
+    def _metric(self, kind: str, step: int, env_steps: int, values: dict[str, Any]) -> None:
+        """A row of metrics, kept for the health lights."""
+        self.folder.metric(kind, step, env_steps, values)
+        self._rows.append({"step": step, "kind": kind, **values})
+
+    def _health(self, step: int) -> None:
+        """Judge the last rows; lights that changed become events, and warnings are shown."""
+        before = health.levels(self._lights)
+        self._lights = health.lights(self._rows)
+        for light in health.changes(self._lights, before):
+            was = before.get(light.name, "ok")
+            self.folder.event("light", step=step, was=was, **dataclasses.asdict(light))
+            if light.level != "ok":
+                self.progress.say(f"{light.level}: {light.name}: {light.text}, see {light.look}")
 
     def _tick(self) -> None:
         self.progress.update(self._share(), self._text, chunks=self.at.chunks)

@@ -82,6 +82,7 @@ def test_run_folder_is_complete(finished):
     status = json.loads((path / "STATUS.json").read_text())
     assert status["state"] == "finished" and status["step"] == 8 and status["share"] == 1.0
     assert status["result"] == finished[1]
+    assert {"numbers": "ok"} == {light["name"]: light["level"] for light in status["lights"]}
 
 
 def test_metrics(finished):
