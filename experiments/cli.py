@@ -42,6 +42,7 @@ class Command:
       subjects: choices of a first word, such as `benchmark env`; empty for none.
       max_configs: how many CONFIG words it takes.
       default_config: the CONFIG when none is given.
+      word: what that word is called in the help.
     """
 
     target: str
@@ -51,6 +52,7 @@ class Command:
     subjects: tuple[str, ...] = ()
     max_configs: int = 1
     default_config: str = ""
+    word: str = "CONFIG"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +139,12 @@ COMMANDS: dict[str, Command] = {
         ("jaxgames configs show sequence seed=3", "jaxgames configs diff sequence sequence/full"),
         subjects=("list", "show", "diff"),
         max_configs=2,
+    ),
+    "health": Command(
+        "experiments.commands.health:main",
+        "how a run is doing: its health lights, from the run folder's files alone",
+        ("jaxgames health sequence-1", "jaxgames health /data/runs/first --json"),
+        word="RUN",
     ),
     "doctor": Command(
         "experiments.commands.doctor:main",
@@ -273,7 +281,7 @@ def _overview() -> str:
 def _command_help(name: str) -> str:
     command = COMMANDS[name]
     subject = f" {'|'.join(command.subjects)}" if command.subjects else ""
-    config = " [CONFIG]" * command.max_configs
+    config = f" [{command.word}]" * command.max_configs
     lines = [f"jaxgames {name}{subject}{config} [key.sub=value ...]", "", command.summary, ""]
     lines += ["Examples:"] + [f"  {example}" for example in command.examples]
     if command.sections:
