@@ -33,7 +33,7 @@ class CriticConfig:
       enabled: whether there is one.
       candidates: moves it is asked about at each decision, the one played among them; 0: only
         that one, judged by what came of it (generalised advantages over all decisions).
-      updates: first updates in which only values are learnt: a fresh critic knows nothing.
+      updates: first updates in which only the critic learns: a fresh one knows nothing.
       rate: factor on the learning rate for its weights.
       network: its sizes; its kind as for any network.
     """

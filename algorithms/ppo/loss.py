@@ -56,14 +56,14 @@ def loss(
     value_clip: float,
     value_weight: float,
     entropy_weight: Array,
-    policy_weight: float | Array = 1.0,
+    learning: float | Array = 1.0,
 ) -> tuple[Array, Metrics]:
     """The clipped surrogate, the squared error of the value, and a bonus on entropy.
 
     Args:
       clip: the ratio of probabilities counts within 1 - clip .. 1 + clip.
       value_clip: the value counts within this of what it was, if that is worse; 0: no limit.
-      policy_weight: of surrogate and entropy; 0 while only values are learnt.
+      learning: factor on all of it; 0 while a critic learns alone.
     """
     outputs = model.apply(params, batch.observation)
     log_policy = jax.nn.log_softmax(masked(outputs.logits, batch.legal))
@@ -83,7 +83,7 @@ def loss(
     entropy, share = entropies(log_policy, batch.legal)
     w = batch.weight
     # Over all rows, not over those that count: parts of a batch then add up to the whole.
-    per_item = policy_weight * (-gain - entropy_weight * entropy) + value_weight * error
+    per_item = learning * (-gain + value_weight * error - entropy_weight * entropy)
     total = jnp.where(w > 0, per_item, 0.0).mean()
     metrics = {
         "loss/policy": mean(-gain, w),

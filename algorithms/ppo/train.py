@@ -326,10 +326,10 @@ def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, d
     """New weights and optimisers, as fields of `State`, and metrics."""
     weight = entropy_weight(config, state.updates)
     judging = config.critic.enabled
-    policy_weight = jnp.float32(state.updates >= config.critic.updates) if judging else 1.0
+    learning = jnp.float32(state.updates >= config.critic.updates) if judging else 1.0
 
     def one_loss(params, batch):
-        numbers = (config.clip, config.value_clip, config.value_weight, weight, policy_weight)
+        numbers = (config.clip, config.value_clip, config.value_weight, weight, learning)
         return loss(model, params, batch, *numbers)
 
     def critic_loss(params, batch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -10,49 +11,68 @@ from typing import Any
 
 import jax
 
+from algorithms import selfplay
 from algorithms.learner import Learner, TrainState
-from algorithms.networks.model import build
+from algorithms.networks.model import Model, build, observe
+from algorithms.ppo import rollout
 from configs import make_game
 from experiments.training import KINDS
+from jaxgames.core import Game, random_bot
+
+#: Moves in a row of every game, where parts of the time are measured.
+PLIES = 16
 
 
 def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     """Measures the learner that `config` describes, warmed up until it learns.
 
-    Self-play and learning are one program; their shares follow from a second learner that
-    takes twice the optimiser steps per update.
+    Self-play and learning are one program: how long self-play takes by itself is measured with
+    the play of the learner alone where it is the bare network's, else it follows from a second
+    learner that takes twice the optimiser steps per update.
     """
-    game = make_game(config)
+    game = make_game(config).for_search()
     model = build(game, config.network)
     kind = KINDS[config.agent]
-    settings = dataclasses.replace(getattr(config, kind.section), teacher="", teacher_updates=0)
+    settings = getattr(config, kind.section)
+    if hasattr(settings, "teacher_updates"):
+        settings = dataclasses.replace(settings, teacher="", teacher_updates=0)
     say("compiling")
     learner = kind.make(game, model, settings)
     state, compile_s = _warm(learner, settings, config.seed)
     say("measuring")
     seconds = _measure(learner, state, config.benchmark)
-    say("compiling with twice the optimiser steps")
-    doubled = dataclasses.replace(settings, learn_steps=2 * settings.learn_steps)
-    more = kind.make(game, model, doubled)
-    state, _ = _warm(more, doubled, config.seed)
-    learn = statistics.median(_measure(more, state, config.benchmark)) - statistics.median(seconds)
     update = statistics.median(seconds)
-    learn = min(max(learn, 0.0), update)
     steps = settings.games * settings.steps
     rows = [
         _row("updates", "updates/s", [1 / s for s in seconds]),
         _row("moves of self-play", "moves/s", [steps / s for s in seconds]),
-        _row("optimiser steps", "steps/s", [settings.learn_steps / s for s in seconds]),
-        _row("positions learnt", "positions/s",
-             [settings.learn_steps * settings.batch_size / s for s in seconds]),
-        _row("self-play per update", "ms", [1e3 * (update - learn)]),
-        _row("learning per update", "ms", [1e3 * learn]),
-    ]  # fmt: skip
+    ]
+    if hasattr(settings, "learn_steps"):
+        rows += [
+            _row("optimiser steps", "steps/s", [settings.learn_steps / s for s in seconds]),
+            _row("positions learnt", "positions/s",
+                 [settings.learn_steps * settings.batch_size / s for s in seconds]),
+        ]  # fmt: skip
     if hasattr(settings, "search"):
         per_move = _evaluations(settings)
-        rows.insert(
-            2, _row("network evaluations", "evals/s", [steps * per_move / s for s in seconds])
-        )
+        rows.append(_row("network evaluations", "evals/s", [steps * per_move / s for s in seconds]))
+    if config.agent == "ppo":
+        say("measuring self-play alone, and its parts")
+        alone = _self_play(game, model, settings, config)
+        rows.append(_row("decisions of self-play alone", "decisions/s", [steps / s for s in alone]))
+        rows += _parts(game, model, settings, config)
+        learn = update - statistics.median(alone)
+    else:
+        say("compiling with twice the optimiser steps")
+        doubled = dataclasses.replace(settings, learn_steps=2 * settings.learn_steps)
+        more = kind.make(game, model, doubled)
+        state, _ = _warm(more, doubled, config.seed)
+        learn = statistics.median(_measure(more, state, config.benchmark)) - update
+    learn = min(max(learn, 0.0), update)
+    rows += [
+        _row("self-play per update", "ms", [1e3 * (update - learn)]),
+        _row("learning per update", "ms", [1e3 * learn]),
+    ]
     return {
         "agent": config.agent,
         "game": game.id,
@@ -60,6 +80,62 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
         "compile_s": {name: round(s, 2) for name, s in compile_s.items()},
         "rows": rows,
     }
+
+
+def _self_play(game: Game, model: Model, settings: Any, config: Any) -> list[float]:
+    """Seconds that the bare network takes to play an update's moves on all seats."""
+    params = model.init(jax.random.key(config.seed))
+    choose = lambda params: rollout.own_play(game, model, params)  # noqa: E731
+
+    @functools.partial(jax.jit, donate_argnums=2)
+    def play(params, key, actor):
+        actor, _, metrics = selfplay.play(game, choose(params), key, actor, settings.steps, 0)
+        return actor, metrics
+
+    actor = jax.jit(lambda key: selfplay.start(game, key, settings.games, 0))(jax.random.key(1))
+    found = []
+    for turn in range(config.benchmark.repeats + 1):
+        start = time.perf_counter()
+        actor, _ = jax.block_until_ready(play(params, jax.random.key(turn), actor))
+        found.append(time.perf_counter() - start)
+    return found[1:]  # the first one compiles
+
+
+def _parts(game: Game, model: Model, settings: Any, config: Any) -> list[dict[str, Any]]:
+    """Microseconds per decision of engine, observation and network, each alone over as many
+    positions as the learner plays; they come from the middle of random games."""
+    games, repeats = settings.games, config.benchmark.repeats
+    params = model.init(jax.random.key(config.seed))
+
+    def random_step(states, key):
+        choose_key, step_key = jax.random.split(key)
+        actions = jax.vmap(random_bot)(states, jax.random.split(choose_key, games))
+        return jax.vmap(game.step)(states, actions, jax.random.split(step_key, games)), None
+
+    def engine(states, key):
+        return jax.lax.scan(random_step, states, jax.random.split(key, PLIES))[0]
+
+    start = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(2), games))
+    middle = jax.jit(engine)(start, jax.random.key(3))
+    seen = jax.jit(functools.partial(observe, game))(middle)
+    parts = {
+        "engine": (PLIES, engine, start, jax.random.key(4)),
+        "observation": (1, lambda states: observe(game, states), middle),
+        "network": (1, model.apply, params, seen),
+    }
+    rows = []
+    for name, (plies, function, *values) in parts.items():
+        compiled = jax.jit(function)
+        jax.block_until_ready(compiled(*values))
+        found = []
+        for _ in range(repeats):
+            begun = time.perf_counter()
+            for _ in range(PLIES // plies):
+                out = compiled(*values)
+            jax.block_until_ready(out)
+            found.append(1e6 * (time.perf_counter() - begun) / (PLIES * games))
+        rows.append(_row(f"{name}, of a decision", "us", found))
+    return rows
 
 
 def _evaluations(settings: Any) -> float:
