@@ -26,6 +26,8 @@ from jaxgames.core import Array, FieldError, Game, State, nearest
 
 #: Bundles that come with the package: BUNDLES / game id / name.
 BUNDLES = pathlib.Path(__file__).resolve().parent / "bundles"
+#: Kinds of agents that learnt to play without a search, and do so unless told otherwise.
+PLAY_BARE = ("ppo", "imitation")
 #: Rows times worlds that a search likes to hold at once.
 SEARCH_ROWS = 256
 #: The search of play and evaluation: no noise, the best move it knows. In games of luck few
@@ -352,7 +354,8 @@ def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, mod
     if head == "q" and not model.config.q_head:
         raise AgentError("head", f"{name}: the network has no Q head")
     suffix = f":head={options['head']}" if "head" in options else ""
-    if {"net", "temp"} & options.keys():
+    searching = "search" in options or _SEARCH_OPTIONS.keys() & options.keys()
+    if {"net", "temp"} & options.keys() or kind in PLAY_BARE and not searching:
         temperature = _number("temp", options.get("temp", "0"), float)
         shown = f":temp={temperature:g}" if temperature else ""
         return network_agent(game, model, temperature, head, f"{name}:net{shown}{suffix}")

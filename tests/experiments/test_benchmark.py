@@ -6,6 +6,7 @@ import shlex
 
 from experiments import cli
 from experiments.shell import as_typed
+from tests.experiments.test_train_ppo import PPO
 from tests.toys.cli import TINY
 
 
@@ -35,6 +36,21 @@ def test_train(capsys, tmp_path, monkeypatch):
     assert cli.main([*argv, "benchmark.out=b.json", "--quiet"]) == 0
     assert "updates/s" in capsys.readouterr().out
     assert json.loads((tmp_path / "b.json").read_text())["rows"]
+
+
+def test_train_of_ppo_tells_the_parts_apart(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = [t for t in PPO if not t.startswith("train.")]
+    argv = ["benchmark", "train", *small, "benchmark.repeats=2", "benchmark.chunks=2"]
+    assert cli.main([*argv, "--json", "--quiet"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    rows = {row["what"]: row["value"] for row in report["rows"]}
+    for part in ("engine", "observation", "network"):
+        assert 0 < rows[f"{part}, of a decision"] < 1e5  # microseconds
+    alone = rows["decisions of self-play alone"]
+    assert alone > rows["moves of self-play"] > 0
+    per_update = 1e3 * 32 / alone  # milliseconds, 8 games x 4 steps
+    assert abs(rows["self-play per update"] / per_update - 1) < 0.5
 
 
 def test_commands_are_shown_as_a_shell_takes_them():
