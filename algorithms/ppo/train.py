@@ -143,8 +143,8 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "teacher: ..." or "bots: ..." for a bot that the game does not have,
-        "minibatch: ..." for more than the decisions of an update.
+      ValueError: "bots: ..." for a bot that the game does not have, "minibatch: ..." for more
+        than the decisions of an update.
     """
     for name in config.bots:
         if name not in game.bots:

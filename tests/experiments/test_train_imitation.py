@@ -76,15 +76,19 @@ def first_state(texts):
     return trainer._begin(jax.random.key(0))
 
 
-@pytest.mark.parametrize("agent", ["imitation", "alphazero", "mcts_dqn"])
+@pytest.mark.parametrize("agent", ["imitation", "alphazero", "mcts_dqn", "ppo"])
 def test_others_start_from_its_weights(whole, tmp_path, agent):
-    made = clone if agent == "imitation" else tiny
-    texts = made(tmp_path, f"agent={agent}", "run.name=x", f"train.start={whole}/whole")
+    options = [f"agent={agent}", "run.name=x", f"train.start={whole}/whole"]
+    if agent == "ppo":
+        options += ["ppo.games=8", "ppo.steps=4", "ppo.minibatch=8", "ppo.critic.enabled=true"]
+    texts = (clone if agent == "imitation" else tiny)(tmp_path, *options)
     state = first_state(texts)
     given = bundle.load(whole / "whole" / "best").params
     assert bits(state.params) == bits(given)
     if agent == "mcts_dqn":
         assert bits(state.target) == bits(given)
+    if agent == "ppo":
+        assert int(state.league.taken) == 0  # the first snapshot will be of these weights
     assert int(state.updates) == 0 and not any(x.any() for x in jax.tree.leaves(state.opt_state))
 
 
