@@ -1,4 +1,4 @@
-"""The arena: many games at once between any agents, and paired evaluation.
+"""The arena: agents measured against each other, pair by pair or all against all.
 
 Letters: G games, P seats, T teams, N groups, L seatings per group.
 """
@@ -18,181 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from algorithms import ratings
-from algorithms.agents import Agent, Seat
-from jaxgames.core import Array, Game, State
+from algorithms.agents import Seat
+from algorithms.table import Results, join, play_games
+from jaxgames.core import Array, Game
 
-#: Games of one table; more are played in rounds.
+#: Games of one table; more are played one table after the other.
 MAX_GAMES = 8192
-#: Progress is reported about this often, in seconds.
-REPORT_S = 0.5
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Games in play. states [G], returns float32[G, P], steps int32[G]."""
-
-    states: State
-    returns: Array
-    steps: Array
-
-
-@dataclasses.dataclass(frozen=True)
-class Results:
-    """Finished games, on the host.
-
-    Attributes:
-      returns: float32[G, P], sum of rewards per seat.
-      steps: int32[G], calls of `step`.
-      truncated: bool[G], ended by a cap on the length.
-      illegal: bool[G], ended by an illegal action.
-    """
-
-    returns: np.ndarray
-    steps: np.ndarray
-    truncated: np.ndarray
-    illegal: np.ndarray
-
-
-def play_games(
-    game: Game,
-    seats: Sequence[Seat],
-    assignment: np.ndarray,
-    deal_keys: Array,
-    play_keys: Array,
-    capacity: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Results:
-    """Plays G games to the end.
-
-    In every tick each agent acts on up to `capacity` unfinished games in which it is to
-    move, lowest index first: games end in order, fresh ones take their place, and batches
-    stay full until the last few games. No agent runs on rows that are not its own.
-
-    Args:
-      seats: the distinct agents.
-      assignment: int[G, P], index into `seats` of the agent of every seat.
-      deal_keys: key[G], all chance of a game; equal keys deal equal cards.
-      play_keys: key[G], the agents' own chance.
-      capacity: rows per agent and tick; None asks the agents.
-      progress: called with (finished games, G) between ticks.
-    """
-    assignment = np.asarray(assignment, np.int32)
-    games = assignment.shape[0]
-    if assignment.shape != (games, game.num_players) or games == 0:
-        raise ValueError(f"assignment: want int[G, {game.num_players}], got {assignment.shape}")
-    if assignment.min() < 0 or assignment.max() >= len(seats):
-        raise ValueError(f"assignment: entries within 0..{len(seats) - 1}")
-    if capacity is None:
-        capacity = min(seat.agent.capacity for seat in seats)
-    if capacity < 1:
-        raise ValueError(f"capacity: at least 1, got {capacity}")
-    agents = tuple(seat.agent for seat in seats)
-    params = tuple(seat.params for seat in seats)
-    table, chance_keys = _deal(game, deal_keys)
-    ticks, finished = 1, 0
-    while finished < games:
-        start = time.monotonic()
-        table, done = _advance(
-            table,
-            params,
-            jnp.asarray(assignment),
-            chance_keys,
-            play_keys,
-            jnp.int32(ticks),
-            agents=agents,
-            capacity=min(capacity, games),
-        )
-        finished = int(done)
-        if progress is not None:
-            progress(finished, games)
-        if time.monotonic() - start < REPORT_S / 2:
-            ticks *= 2
-    states, returns, steps = jax.device_get((table.states, table.returns, table.steps))
-    if not np.all(states.terminated | states.truncated):
-        raise RuntimeError(f"{game.id}: a game went on after max_steps={game.max_steps}")
-    return Results(returns, steps, states.truncated, states.illegal)
-
-
-@functools.partial(jax.jit, static_argnames="game")
-def _deal(game: Game, keys: Array) -> tuple[Table, Array]:
-    """First positions and the keys of later chance, key[G]."""
-
-    def deal(key):
-        first, chance = jax.random.split(key)
-        return game.init(first), chance
-
-    games = keys.shape[0]
-    states, chance = jax.vmap(deal)(keys)
-    table = Table(
-        states=states,
-        returns=jnp.zeros((games, game.num_players), jnp.float32),
-        steps=jnp.zeros(games, jnp.int32),
-    )
-    return table, chance
-
-
-@functools.partial(jax.jit, static_argnames=("agents", "capacity"), donate_argnames=("table",))
-def _advance(
-    table: Table,
-    params: tuple[Any, ...],
-    assignment: Array,
-    chance_keys: Array,
-    play_keys: Array,
-    ticks: Array,
-    *,
-    agents: tuple[Agent, ...],
-    capacity: int,
-) -> tuple[Table, Array]:
-    """Up to `ticks` ticks; also returns the number of finished games, int32[]."""
-    game: Game = table.states.game
-    games = assignment.shape[0]
-
-    def over(table: Table) -> Array:
-        return table.states.done | (table.steps >= game.max_steps)
-
-    def turn(i: int, table: Table) -> Table:
-        mover = table.states.current_player
-        owner = jnp.take_along_axis(assignment, mover[:, None], axis=1)[:, 0]
-        wanted = ~over(table) & (owner == i)
-        rows = jnp.nonzero(wanted, size=capacity, fill_value=games)[0]
-        source = jnp.minimum(rows, games - 1)  # padding repeats the last game, unused
-        states = jax.tree.map(lambda x: x[source], table.states)
-        steps = table.steps[source]
-        keys = jax.vmap(jax.random.fold_in)(play_keys[source], steps)
-        # Only the action is conditional: a branch that carried the table would copy it.
-        action = jax.lax.cond(
-            jnp.any(wanted),
-            lambda: agents[i].act(params[i], keys, states, states.current_player),
-            lambda: jnp.zeros(capacity, jnp.int32),
-        )
-        chance = jax.vmap(jax.random.fold_in)(chance_keys[source], steps)
-        states = jax.vmap(game.step)(states, action, chance)
-
-        def put(whole, part):
-            return whole.at[rows].set(part, mode="drop")
-
-        return Table(
-            states=jax.tree.map(put, table.states, states),
-            returns=table.returns.at[rows].add(states.rewards, mode="drop"),
-            steps=put(table.steps, steps + 1),
-        )
-
-    def tick(carry):
-        count, table = carry
-        for i in range(len(agents)):
-            table = turn(i, table)
-        return count + 1, table
-
-    def going(carry):
-        count, table = carry
-        return (count < ticks) & ~jnp.all(over(table))
-
-    _, table = jax.lax.while_loop(going, tick, (jnp.int32(0), table))
-    return table, jnp.sum(over(table))
-
-
-# ---- paired evaluation ----
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,8 +34,10 @@ class EvalConfig:
       agent: spec of the agent under test (`agents.from_spec`); empty: the best bundle of the
         run that `run.name` names, else the packaged one, else the strongest bot.
       opponent: spec of the agent it is measured against; empty: the strongest bot.
-      pairs: deals (groups); each is played once per seating.
-      capacity: rows per agent and tick; 0 leaves it to the agents.
+      forms: forms of the game to play, by name (`Game.forms`), the one that gates look at
+        first; empty: all that change no option of the game that was set.
+      pairs: deals (groups) in each form; each is played once per seating.
+      capacity: rows per agent and tick; 0: a share of the games.
       bootstrap: resamples of the group bootstrap.
       sprt: stop early, once a sequential test decides.
       out: file for the report as JSON; empty: none.
@@ -213,6 +46,7 @@ class EvalConfig:
 
     agent: str = ""
     opponent: str = ""
+    forms: tuple[str, ...] = ()
     pairs: int = 500
     capacity: int = 0
     bootstrap: int = 2000
@@ -224,6 +58,8 @@ class EvalConfig:
         for field, least in (("pairs", 1), ("capacity", 0), ("bootstrap", 100)):
             if getattr(self, field) < least:
                 raise ValueError(f"{field}: must be at least {least}, got {getattr(self, field)}")
+        if len(set(self.forms)) < len(self.forms):
+            raise ValueError(f"forms: each once, got {list(self.forms)}")
 
 
 def seatings(num_teams: int) -> np.ndarray:
@@ -295,6 +131,29 @@ class Evaluation:
     def winrate_groups(self) -> ratings.Interval:
         """The same mean with a 95 % bootstrap interval over groups."""
         return ratings.bootstrap(self.scores.mean(axis=1), self.seed, self.resamples)
+
+    @functools.cached_property
+    def gains(self) -> np.ndarray | None:
+        """float64[N, L], the mean return of A's teams, in units of `game.return_unit`; None
+        where returns count nothing."""
+        if self.game.return_unit is None:
+            return None
+        first_seat = [self.game.team_of.index(t) for t in range(self.game.num_teams)]
+        returns = self.results.returns.reshape(*self.places.shape[:2], -1)[..., first_seat]
+        held = self.lineup == 0
+        return (
+            np.sum(returns * held, -1, dtype=np.float64) / held.sum(-1) * self.game.return_unit[1]
+        )
+
+    def gain(self) -> dict[str, Any] | None:
+        """A's mean gain per game, with a 95 % bootstrap interval over groups, and how often it
+        gained (or lost, below 0) each amount; None where returns count nothing."""
+        if self.gains is None:
+            return None
+        mean = ratings.bootstrap(self.gains.mean(axis=1), self.seed, self.resamples)
+        amounts, counts = np.unique(self.gains.round(3), return_counts=True)
+        shares = {f"{a:g}": c / self.games for a, c in zip(amounts, counts, strict=True)}
+        return dict(unit=self.game.return_unit[0], **vars(mean), shares=shares)
 
     @property
     def metrics(self) -> dict[str, ratings.Interval]:
@@ -368,6 +227,7 @@ class Evaluation:
             winrate=vars(self.winrate),
             winrate_groups=vars(self.winrate_groups),
             elo={k: ratings.elo(v) for k, v in vars(self.winrate).items()},
+            gain=self.gain(),
             draws=self.draws,
             lineups=self.by_lineup(),
             teams=self.by_team(),
@@ -406,53 +266,116 @@ def evaluate_paired(
     testing = sprt is not None and sprt.enabled
     lineup = seatings(game.num_teams)
     size = len(lineup)
-    most = max(MAX_GAMES // size, 1)
-    # Rounds of one shape, compiled once; a test never looks before `look` groups are there.
-    look = min(sprt.look, most, pairs) if testing else most
-    rounds = -(-pairs // look)
-    per_round = look if testing else -(-pairs // rounds)
-    assignment = np.tile(lineup[:, np.asarray(game.team_of)], (per_round, 1))
+    # A test never looks before `look` groups are there, and compiles for one shape.
+    look = min(sprt.look, max(MAX_GAMES // size, 1), pairs) if testing else pairs
     parts: list[Results] = []
     verdict, start = None, time.monotonic()
-    for r in range(rounds):
+    for first in range(0, pairs, look):
         report = None
         if progress is not None:
 
-            def report(done: int, _, before: int = r * per_round * size) -> None:
+            def report(done: int, _, before: int = first * size) -> None:
                 progress(min(before + done, pairs * size), pairs * size)
 
-        groups = np.arange(r * per_round, (r + 1) * per_round)
-        deal_keys, play_keys = _keys(seed, groups, size)
-        part = play_games(game, (a, b), assignment, deal_keys, play_keys, capacity, report)
-        parts.append(part)
+        groups = np.arange(first, first + look)
+        assignment = np.tile(lineup[:, np.asarray(game.team_of)], (look, 1))
+        parts.append(_play_groups(game, (a, b), assignment, seed, groups, capacity, report))
         if testing:
-            scores = _places(game, parts, size)[:pairs]
-            means = np.sum(scores * (lineup == 0), axis=-1).mean(axis=1)
+            means = np.sum(_places(game, parts, size)[:pairs] * (lineup == 0), axis=-1).mean(axis=1)
             verdict = ratings.sprt(means, sprt)
             ratio = ratings.log_likelihood_ratio(means, sprt)
             if verdict != "undecided":
                 break
-    places = _places(game, parts, size)[:pairs]
-    count = places.shape[0] * size
-    results = Results(*(np.concatenate(x)[:count] for x in zip(*map(_fields, parts), strict=True)))
     test = None
     if testing:
         test = dict(dataclasses.asdict(sprt), verdict=verdict, ratio=ratio, bounds=sprt.bounds)
+    return _evaluation(game, (a, b), parts, pairs, seed, resamples, start, test)
+
+
+def round_robin(
+    game: Game,
+    seats: Sequence[Seat],
+    pairs: int,
+    seed: int,
+    *,
+    capacity: int | None = None,
+    resamples: int = 2000,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[tuple[int, int], Evaluation]:
+    """Every two of the agents against each other, (i, j) with i < j, in one table of games.
+
+    All meet on the same deals, and (i, j) equals `evaluate_paired` of the two with that seed
+    (searches aside, see there). The seconds are those of all games together.
+
+    Raises:
+      ValueError: no pairs, fewer than two agents, or a game of other than two teams.
+    """
+    if pairs < 1:
+        raise ValueError(f"pairs: at least 1, got {pairs}")
+    if len(seats) < 2:
+        raise ValueError(f"agents: at least two, got {len(seats)}")
+    if game.num_teams != 2:
+        raise ValueError(f"game: two teams, {game.id} has {game.num_teams}")
+    lineup = seatings(2)
+    meetings = list(itertools.combinations(range(len(seats)), 2))
+    each = [np.array(who)[lineup[:, np.asarray(game.team_of)]] for who in meetings]
+    assignment = np.concatenate([np.tile(rows, (pairs, 1)) for rows in each])
+    groups = np.tile(np.arange(pairs), len(meetings))
+    start = time.monotonic()
+    played = _play_groups(game, seats, assignment, seed, groups, capacity, progress)
+    found, count = {}, pairs * len(lineup)
+    for n, (i, j) in enumerate(meetings):
+        part, two = played[n * count : (n + 1) * count], (seats[i], seats[j])
+        found[i, j] = _evaluation(game, two, [part], pairs, seed, resamples, start, None)
+    return found
+
+
+def _play_groups(
+    game: Game,
+    seats: Sequence[Seat],
+    assignment: np.ndarray,
+    seed: int,
+    groups: np.ndarray,
+    capacity: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> Results:
+    """The games of `groups` int[N], deals by number, with int[N * L, P] agents in the seats;
+    in tables of one size, compiled once."""
+    total = len(assignment)
+    deal_keys, play_keys = _keys(seed, groups, total // len(groups))
+    tables = -(-total // MAX_GAMES)
+    size = -(-total // tables)
+    parts = []
+    for first in range(0, total, size):
+        report = None
+        if progress is not None:
+
+            def report(done: int, _, before: int = first) -> None:
+                progress(min(before + done, total), total)
+
+        # The last table is filled with games that do not count.
+        rows = np.minimum(np.arange(first, first + size), total - 1)
+        keys = deal_keys[rows], play_keys[rows]
+        parts.append(play_games(game, seats, assignment[rows], *keys, capacity, report))
+    return join(parts)[:total]
+
+
+def _evaluation(game, seats, parts, pairs, seed, resamples, start, test) -> Evaluation:
+    """What the first `pairs` groups of `parts` show of two agents."""
+    lineup = seatings(game.num_teams)
+    places = _places(game, parts, len(lineup))[:pairs]
+    count = places.shape[0] * len(lineup)
     return Evaluation(
         game=game,
-        names=(a.agent.name, b.agent.name),
+        names=tuple(seat.agent.name for seat in seats),
         seed=seed,
         lineup=lineup,
         places=places,
-        results=results,
+        results=join(parts)[:count],
         resamples=resamples,
         seconds=time.monotonic() - start,
         sprt=test,
     )
-
-
-def _fields(results: Results) -> tuple[np.ndarray, ...]:
-    return tuple(getattr(results, f.name) for f in dataclasses.fields(results))
 
 
 def _places(game: Game, parts: Sequence[Results], size: int) -> np.ndarray:

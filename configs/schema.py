@@ -145,6 +145,45 @@ class PlayConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class TournamentConfig:
+    """`jaxgames tournament`: every two of some agents on the same paired deals.
+
+    Attributes:
+      agents: specs of agents (`agents.from_spec`), each once; empty: the bots of the game and
+        the bundles that come with it.
+      anchor: the one at rating 0; empty: random where it plays, else the first.
+      forms: forms of the game to play, by name; empty: all that change no option of the game
+        that was set.
+      pairs: deals of every meeting, in each form; each is played once per seating.
+      prior: drawn games that every two agents get besides, in the ratings alone.
+      capacity: rows per agent and tick; 0: a share of the games.
+      bootstrap: resamples of the group bootstrap.
+      out: file for the report as JSON; empty: none.
+    """
+
+    agents: tuple[str, ...] = ()
+    anchor: str = ""
+    forms: tuple[str, ...] = ()
+    pairs: int = 200
+    prior: float = 1.0
+    capacity: int = 0
+    bootstrap: int = 2000
+    out: str = ""
+
+    def __post_init__(self):
+        for field in ("agents", "forms"):
+            texts = getattr(self, field)
+            require(len(set(texts)) == len(texts), field, f"each once, got {list(texts)}")
+        require(len(self.agents) != 1, "agents", f"at least two, got {list(self.agents)}")
+        if self.agents and self.anchor:
+            require(self.anchor in self.agents, "anchor", f"one of {list(self.agents)}")
+        for field, least in (("pairs", 1), ("capacity", 0), ("bootstrap", 100)):
+            value = getattr(self, field)
+            require(value >= least, field, f"at least {least}, got {value}")
+        require(0 < self.prior <= 100, "prior", f"above 0, at most 100, got {self.prior}")
+
+
+@dataclasses.dataclass(frozen=True)
 class BenchmarkConfig:
     """What `jaxgames benchmark` measures.
 
@@ -262,6 +301,7 @@ class Config:
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()
+    tournament: TournamentConfig = TournamentConfig()
     play: PlayConfig = PlayConfig()
     benchmark: BenchmarkConfig = BenchmarkConfig()
     wire: WireConfig = WireConfig()

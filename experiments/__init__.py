@@ -25,8 +25,16 @@ def evaluate(config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:
     from experiments.commands import evaluate as command
     from experiments.resolve import resolve
 
-    settings = resolve("evaluate", config, overrides).config
-    return command.describe(*command.run(settings), settings.gate)
+    resolved = resolve("evaluate", config, overrides)
+    return command.describe(command.run(resolved), resolved.config.gate)
+
+
+def tournament(config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """`jaxgames tournament` without a shell; returns its report (see `--json`)."""
+    from experiments.commands import tournament as command
+    from experiments.resolve import resolve
+
+    return command.run(resolve("tournament", config, overrides))
 
 
 def benchmark(what: str, config: str = "", overrides: Iterable[str] = ()) -> dict[str, Any]:

@@ -93,10 +93,19 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.evaluate:main",
         "play paired games between two agents and print rates with intervals",
         (
-            "jaxgames evaluate sequence eval.agent=two_step eval.pairs=1000",
-            "jaxgames evaluate sequence gate.at_least=0.55 --json",
+            "jaxgames evaluate sequence eval.agent=two_step eval.pairs=1000 gate.at_least=0.55",
+            "jaxgames evaluate guandan eval.agent=strong eval.opponent=greedy 'eval.forms=[round]'",
         ),
         ("game", "seed", "device", "run", "eval", "gate"),
+    ),
+    "tournament": Command(
+        "experiments.commands.tournament:main",
+        "let every two of some agents play paired games; print payoffs and ratings",
+        (
+            "jaxgames tournament guandan 'tournament.agents=[random,greedy,strong]' seed=3",
+            "jaxgames tournament sequence tournament.pairs=500 tournament.out=ratings.json",
+        ),
+        ("game", "seed", "device", "tournament"),
     ),
     "play": Command(
         "experiments.commands.play:main",

@@ -151,6 +151,17 @@ class Game(abc.ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"default": {}}
 
     @property
+    def forms(self) -> Mapping[str, Game]:
+        """The ways to play it in which strength is reported, by name: games that differ in
+        options. What is learnt in one of them plays in all."""
+        return {"game": self}
+
+    @property
+    def return_unit(self) -> tuple[str, float] | None:
+        """What returns count besides wins, and how many of it a return of 1 is; None: nothing."""
+        return None
+
+    @property
     def bound_rules(self) -> tuple[str, ...]:
         """Options that trained weights are bound to: they play only under equal values of these."""
         return tuple(field.name for field in dataclasses.fields(self.rules_type))

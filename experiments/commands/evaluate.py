@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
 import jax
 
 from algorithms import agents, arena, ratings
-from configs import ConfigError, make_game
+from configs import ConfigError, Resolved, make_game
 from experiments import errors
 from experiments.device import select
 from experiments.progress import Progress
 from experiments.shell import as_typed
+from jaxgames import core
 from jaxgames.core import Game
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What was played.
+
+    Attributes:
+      forms: name of the form -> its evaluation.
+      models: what is known of the weights of "agent" and "opponent".
+    """
+
+    forms: dict[str, arena.Evaluation]
+    models: dict[str, Any]
 
 
 def main(call) -> int:
@@ -26,47 +41,79 @@ def main(call) -> int:
     select(config.device)
     with Progress(call.flags) as progress:
 
-        def report(done: int, total: int) -> None:
+        def told(done: int, total: int) -> None:
             progress.update(done / total, f"{done} of {total} games", done=done, total=total)
 
-        evaluation, models = run(config, report)
-    summary = describe(evaluation, models, config.gate)
+        report = run(call.resolved, told)
+    summary = describe(report, config.gate)
     summary["command"] = as_typed(("jaxgames", call.command, *call.configs, *call.overrides))
     if config.eval.out:
-        _write(config.eval.out, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+        write(config.eval.out, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     if config.eval.rows:
-        lines = (json.dumps(row, ensure_ascii=False) for row in evaluation.rows())
-        _write(config.eval.rows, "".join(f"{line}\n" for line in lines))
+        rows = ({"form": n, **row} for n, e in report.forms.items() for row in e.rows())
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        write(config.eval.rows, "".join(f"{line}\n" for line in lines))
     if call.flags.json:
         print(json.dumps(summary, ensure_ascii=False))
     else:
-        show(evaluation)
+        show(report)
     return verdict(summary)
 
 
-def run(
-    config, progress: Callable[[int, int], None] | None = None
-) -> tuple[arena.Evaluation, dict[str, Any]]:
-    """Plays the games that `config` asks for; also what is known of the agents' weights.
+def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Plays the games that the settings ask for.
 
     Raises:
-      ConfigError: an agent that does not exist.
+      ConfigError: an agent or a form that does not exist.
     """
-    game = make_game(config)
-    a = seat("eval.agent", config.eval.agent or _tested(config, game), game)
-    b = seat("eval.opponent", config.eval.opponent or list(game.bots)[-1], game)
-    evaluation = arena.evaluate_paired(
-        game,
-        a,
-        b,
-        config.eval.pairs,
-        config.seed,
-        sprt=config.eval.sprt,
-        capacity=config.eval.capacity or None,
-        resamples=config.eval.bootstrap,
-        progress=progress,
-    )
-    return evaluation, {"agent": dict(a.meta), "opponent": dict(b.meta)}
+    config, settings = resolved.config, resolved.config.eval
+    games = forms_of(resolved, "eval.forms", settings.forms)
+    first = next(iter(games.values()))
+    specs = {
+        "agent": settings.agent or _tested(config, first),
+        "opponent": settings.opponent or list(first.bots)[-1],
+    }
+    seats = {
+        name: [seat(f"eval.{side}", spec, game) for side, spec in specs.items()]
+        for name, game in games.items()
+    }
+    found = {}
+    for number, (name, game) in enumerate(games.items()):
+
+        def told(done: int, total: int, number: int = number) -> None:
+            if progress is not None:
+                progress(number * total + done, len(games) * total)
+
+        found[name] = arena.evaluate_paired(
+            game,
+            *seats[name],
+            settings.pairs,
+            config.seed,
+            sprt=settings.sprt,
+            capacity=settings.capacity or None,
+            resamples=settings.bootstrap,
+            progress=told,
+        )
+    metas = (dict(s.meta) for s in next(iter(seats.values())))
+    return Report(found, dict(zip(specs, metas, strict=True)))
+
+
+def forms_of(resolved: Resolved, key: str, wanted: Sequence[str]) -> dict[str, Game]:
+    """The forms of the game to play: those `wanted`, else all that leave alone what a preset, a
+    file or an override set of the game's options. Raises ConfigError, with `key`."""
+    game = make_game(resolved.config)
+    for name in wanted:
+        if name not in game.forms:
+            raise ConfigError(key, f"unknown form {name!r}{core.nearest(name, game.forms)}")
+    if wanted:
+        return {name: game.forms[name] for name in wanted}
+    given = {k for k, origin in resolved.origins.items() if origin != "default"}
+
+    def fits(form: Game) -> bool:
+        ours, theirs = dataclasses.asdict(game.rules), dataclasses.asdict(form.rules)
+        return not any(f"game.options.{k}" in given for k in ours if ours[k] != theirs[k])
+
+    return {name: form for name, form in game.forms.items() if fits(form)}
 
 
 def _tested(config, game: Game) -> str:
@@ -83,25 +130,36 @@ def seat(key: str, spec: str, game: Game) -> agents.Seat:
         raise ConfigError(key, str(error).removeprefix("agent: ")) from None
 
 
-def describe(
-    evaluation: arena.Evaluation, models: dict[str, Any], gate: ratings.GateConfig
-) -> dict[str, Any]:
-    """The report as JSON values, with the gate's outcome and what it ran on."""
-    value = ratings.gate_value(evaluation.metrics, gate)
-    device = jax.devices()[0]
-    return evaluation.to_json() | dict(
-        models=models,
-        gate=dict(vars(gate), value=value, passed=value >= gate.at_least),
-        versions={name: metadata.version(name) for name in ("jaxgames", "jax", "numpy")},
-        device=dict(platform=device.platform, kind=device.device_kind, cores=os.cpu_count()),
+def describe(report: Report, gate: ratings.GateConfig) -> dict[str, Any]:
+    """The report as JSON values, with the gate's outcome and what it ran on: the figures of the
+    first form, at which the gate looks, and those of all below "forms" if there are several."""
+    forms = {name: evaluation.to_json() for name, evaluation in report.forms.items()}
+    first = next(iter(report.forms))
+    value = ratings.gate_value(report.forms[first].metrics, gate)
+    return (
+        forms[first]
+        | ({"forms": forms} if len(forms) > 1 else {})
+        | dict(
+            models=report.models,
+            gate=dict(vars(gate), form=first, value=value, passed=value >= gate.at_least),
+            versions={name: metadata.version(name) for name in ("jaxgames", "jax", "numpy")},
+            device=device(),
+        )
     )
+
+
+def device() -> dict[str, Any]:
+    """What the games run on."""
+    found = jax.devices()[0]
+    return dict(platform=found.platform, kind=found.device_kind, cores=os.cpu_count())
 
 
 def verdict(summary: dict[str, Any]) -> int:
     """The exit code, after one sentence on stderr when it is not 0."""
     gate, sprt = summary["gate"], summary["sprt"]
-    if summary["illegal"]:
-        text, code = f"{summary['illegal']} games ended by an illegal move", errors.FAILED
+    illegal = sum(form["illegal"] for form in summary.get("forms", {"": summary}).values())
+    if illegal:
+        text, code = f"{illegal} games ended by an illegal move", errors.FAILED
     elif not gate["passed"]:
         text = f"gate not met: {gate['bound']} {gate['metric']} is {gate['value']:.4f}"
         text, code = f"{text}, wanted at least {gate['at_least']:g}", errors.GATE
@@ -114,12 +172,20 @@ def verdict(summary: dict[str, Any]) -> int:
     return code
 
 
-def show(evaluation: arena.Evaluation) -> None:
+def show(report: Report) -> None:
     """Print the report as tables."""
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
+    for name, evaluation in report.forms.items():
+        if len(report.forms) > 1:
+            console.print(f"--- {name} ---")
+        _show_form(console, evaluation)
+
+
+def _show_form(console, evaluation: arena.Evaluation) -> None:
+    from rich.table import Table
+
     report, (a, b) = evaluation.to_json(), evaluation.names
     rules = ", ".join(f"{k}={v}" for k, v in report["game"]["rules"].items())
     console.print(f"{evaluation.game.id} {evaluation.game.version} ({rules})")
@@ -143,6 +209,11 @@ def show(evaluation: arena.Evaluation) -> None:
     console.print(table)
     points = {k: "?" if v is None else f"{v:+.0f}" for k, v in report["elo"].items()}
     console.print(f"Elo {points['mean']} [{points['low']}, {points['high']}]")
+    if report["gain"]:
+        gain, shares = report["gain"], report["gain"]["shares"]
+        amounts = ", ".join(f"{float(k):+g} {_percent(v)}" for k, v in shares.items())
+        mean, low, high = (f"{gain[k]:+.3f}" for k in ("mean", "low", "high"))
+        console.print(f"{gain['unit']} per game {mean} [{low}, {high}] of deals ({amounts})")
     console.print(
         f"shared first places {_percent(report['draws'])}, cut at the cap {report['truncated']}, "
         f"illegal {report['illegal']}, steps per game {report['steps']['mean']:.1f}, "
@@ -170,7 +241,7 @@ def _list(seats: list[int]) -> str:
     return ("s " if len(seats) > 1 else " ") + ", ".join(map(str, seats))
 
 
-def _write(path: str, text: str) -> None:
+def write(path: str, text: str) -> None:
     """Write a file whole or not at all."""
     target = pathlib.Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

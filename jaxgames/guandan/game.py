@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import jax
@@ -21,7 +22,7 @@ from jaxgames.guandan import (
     situations,
 )
 from jaxgames.guandan.cards import DECK
-from jaxgames.guandan.rules import PLAYS_KEPT, PRESETS, SEATS, Rules
+from jaxgames.guandan.rules import PLAYS_KEPT, PRESETS, SEATS, UNITS, Rules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,14 @@ class Guandan(core.Game):
     version: ClassVar[str] = "1"
     rules_type: ClassVar[type] = Rules
     presets: ClassVar = PRESETS
+
+    @property
+    def forms(self) -> Mapping[str, Guandan]:
+        return {unit: self._with(unit=unit) for unit in UNITS}
+
+    @property
+    def return_unit(self) -> tuple[str, float] | None:
+        return ("levels", 3.0) if self.rules.unit == "round" else None
 
     @property
     def bound_rules(self) -> tuple[str, ...]:
@@ -57,6 +66,9 @@ class Guandan(core.Game):
     def max_steps(self) -> int:
         a_round = SEATS * DECK + SEATS  # every card a play, three passes after each; tributes
         return a_round * (self.rules.max_rounds if self.rules.unit == "match" else 1)
+
+    def _with(self, **options) -> Guandan:
+        return dataclasses.replace(self, rules=dataclasses.replace(self.rules, **options))
 
     # ---- dynamics ----
 
@@ -112,7 +124,7 @@ class Guandan(core.Game):
         return rewind.rewind(state, player, count)
 
     def for_search(self):
-        return dataclasses.replace(self, rules=dataclasses.replace(self.rules, skip_forced=True))
+        return self._with(skip_forced=True)
 
     # ---- hints for learners ----
 

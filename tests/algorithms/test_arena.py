@@ -1,5 +1,6 @@
 """Games in a table equal games played one by one; pairs are fair."""
 
+import dataclasses
 import json
 
 import jax
@@ -7,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from algorithms import agents, arena, ratings
+from algorithms import agents, arena, ratings, table
 from jaxgames import core
+from tests.toys import stakes  # noqa: F401  (registers "stakes")
 
 MNK = core.make("mnk")
 THREE = core.make("mnk", players=3)
@@ -43,21 +45,21 @@ def _keys(games, seed=0):
 
 
 def _equal(a, b):
-    for x, y in zip(arena._fields(a), arena._fields(b), strict=True):
-        np.testing.assert_array_equal(x, y)
+    for field in dataclasses.fields(table.Results):
+        np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name))
 
 
 @pytest.fixture(scope="module")
 def mixed():
     """40 games of random against first, in both orders."""
     assignment = np.arange(40)[:, None] % 2 ^ np.array([0, 1])
-    return assignment, arena.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(40))
+    return assignment, table.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(40))
 
 
 def test_results_do_not_depend_on_capacity(mixed):
     assignment, results = mixed
     for capacity in (7, 64):
-        again = arena.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(40), capacity)
+        again = table.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(40), capacity)
         _equal(results, again)
 
 
@@ -65,10 +67,10 @@ def test_results_do_not_depend_on_order(mixed):
     assignment, results = mixed
     order = np.random.default_rng(0).permutation(40)
     deal, play = _keys(40)
-    again = arena.play_games(
+    again = table.play_games(
         MNK, (RANDOM, FIRST), assignment[order], deal[order], play[order], capacity=16
     )
-    _equal(arena.Results(*(x[order] for x in arena._fields(results))), again)
+    _equal(results[order], again)
 
 
 def test_table_equals_one_game_at_a_time(mixed):
@@ -92,21 +94,40 @@ def test_table_equals_one_game_at_a_time(mixed):
 def test_an_agent_never_acts_on_rows_of_another():
     """`first` against an agent that forfeits at once: whoever holds it loses, in one step."""
     assignment = np.array([[0, 1], [1, 0]] * 5)
-    results = arena.play_games(MNK, (FIRST, ILLEGAL), assignment, *_keys(10), capacity=3)
+    results = table.play_games(MNK, (FIRST, ILLEGAL), assignment, *_keys(10), capacity=3)
     assert results.illegal.all()
     np.testing.assert_array_equal(results.steps, [2, 1] * 5)
     np.testing.assert_array_equal(results.returns, [[1, -1], [-1, 1]] * 5)
 
 
+def _stubborn(params, key, states, player):
+    """As `_first`, but forfeits where nothing is left to choose."""
+    forced = states.legal_action_mask.sum(axis=1) == 1
+    return jnp.where(forced, -1, _first(params, key, states, player))
+
+
+def test_nobody_is_asked_about_forced_moves(mixed):
+    """Twelve cells, four in a row: `first` needs all of them in some games against random."""
+    game = core.make("mnk", rows=3, cols=4, k=4)
+    stubborn = agents.Seat(agents.Agent("stubborn", _stubborn))
+    assignment, _ = mixed
+    found = [
+        table.play_games(game, (agents.from_spec("random", game), seat), assignment, *_keys(40))
+        for seat in (FIRST, stubborn)
+    ]
+    _equal(*found)
+    assert not found[0].illegal.any() and (found[0].steps == 12).any()
+
+
 def test_new_weights_need_no_new_trace():
     low, high = jnp.arange(9.0), -jnp.arange(9.0)
-    before = arena._advance._cache_size()
+    before = table._advance._cache_size()
     scores = []
     for weights in (low, high, low):
         seats = (agents.Seat(WEIGHTED, weights), FIRST)
-        results = arena.play_games(MNK, seats, np.array([[0, 1]] * 3), *_keys(3), capacity=3)
+        results = table.play_games(MNK, seats, np.array([[0, 1]] * 3), *_keys(3), capacity=3)
         scores.append(results.returns.tolist())
-    assert arena._advance._cache_size() == before + 1
+    assert table._advance._cache_size() == before + 1
     assert scores[0] == scores[2]
 
 
@@ -118,7 +139,7 @@ def test_no_key_is_used_twice():
 
 def test_progress_reaches_the_end():
     seen = []
-    arena.play_games(
+    table.play_games(
         MNK,
         (RANDOM,),
         np.zeros((40, 2), int),
@@ -133,7 +154,7 @@ def test_progress_reaches_the_end():
 @pytest.mark.parametrize("assignment", [np.zeros((3, 3)), np.full((3, 2), 2), np.zeros((0, 2))])
 def test_bad_assignments_are_refused(assignment):
     with pytest.raises(ValueError, match="^assignment:"):
-        arena.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(3))
+        table.play_games(MNK, (RANDOM, FIRST), assignment, *_keys(3))
 
 
 # ---- paired evaluation ----
@@ -233,7 +254,54 @@ def test_sprt_does_not_look_early():
     assert e.groups == 20
 
 
+def test_gains_are_returns_in_the_games_unit():
+    game = core.make("stakes")
+    seats = FIRST, agents.from_spec("random", game)
+    e = arena.evaluate_paired(game, *seats, 60, seed=5)
+    gain = e.to_json()["gain"]
+    assert gain["unit"] == "points"
+    ours = [row["returns"][row["seats"].index("first")] * 3 for row in e.rows()]
+    assert gain["mean"] == pytest.approx(np.mean(ours))
+    assert gain["low"] < gain["mean"] < gain["high"]
+    assert gain["shares"].keys() == {"-3", "0", "3"}
+    assert gain["shares"]["3"] == np.mean(np.isclose(ours, 3))
+    assert sum(gain["shares"].values()) == pytest.approx(1)
+    plain = arena.evaluate_paired(game.forms["two"], *seats, 3, seed=5)
+    assert plain.to_json()["gain"] is None
+
+
+# ---- all against all ----
+
+
+def test_a_round_robin_is_all_its_pairs(evaluation, monkeypatch):
+    seats = FIRST, RANDOM, agents.Seat(WEIGHTED, -jnp.arange(9.0))
+    found = arena.round_robin(MNK, seats, 30, seed=5)
+    assert list(found) == [(0, 1), (0, 2), (1, 2)]
+    assert found[0, 1].rows() == evaluation.rows()[:60]
+    alone = arena.evaluate_paired(MNK, *seats[1:], 30, seed=5)
+    assert found[1, 2].rows() == alone.rows()
+    assert found[0, 2].names == ("first", "weighted")
+    monkeypatch.setattr(arena, "MAX_GAMES", 70)  # tables of 60
+    for pair, e in arena.round_robin(MNK, seats, 30, seed=5).items():
+        assert e.rows() == found[pair].rows()
+
+
+def test_what_is_no_tournament_is_refused():
+    for game, seats, pairs, field in (
+        (MNK, (FIRST,), 3, "agents"),
+        (MNK, (FIRST, RANDOM), 0, "pairs"),
+        (THREE, (FIRST, RANDOM), 3, "game"),
+    ):
+        with pytest.raises(ValueError, match=f"^{field}: "):
+            arena.round_robin(game, seats, pairs, seed=0)
+
+
 @pytest.mark.parametrize("field", ["pairs", "capacity", "bootstrap"])
 def test_eval_config_checks_its_ranges(field):
     with pytest.raises(ValueError, match=f"^{field}:"):
         arena.EvalConfig(**{field: -1})
+
+
+def test_forms_are_named_once():
+    with pytest.raises(ValueError, match="^forms: each once"):
+        arena.EvalConfig(forms=("a", "a"))

@@ -9,6 +9,7 @@ from algorithms import bundle
 from algorithms.networks.model import NetworkConfig, build
 from experiments.cli import main
 from jaxgames import core
+from tests.toys import stakes  # noqa: F401  (registers "stakes")
 
 MNK = core.make("mnk")
 BASE = ["evaluate", "game=mnk", "eval.pairs=40", "seed=3"]
@@ -83,6 +84,8 @@ def test_a_rejected_test_is_a_gate(capsys):
         ("eval.agent=randm", "eval.agent: unknown name 'randm'; did you mean random?"),
         ("eval.opponent='random:x'", "eval.opponent: 'random:x': the bot random takes no options"),
         ("eval.agent='no/such:net'", "eval.agent: unknown name 'no/such'"),
+        ("eval.forms=[match]", "eval.forms: unknown form 'match'; known: game"),
+        ("eval.forms=[game,game]", "eval.forms: each once"),
         ("eval.capacity=-1", "eval.capacity: must be at least 0"),
         ("eval.sprt.alpha=0.9", "eval.sprt.alpha: "),
         ("gate.metric=winrat", "gate.metric: unknown 'winrat'; did you mean winrate"),
@@ -108,3 +111,52 @@ def test_a_broken_bundle_is_refused(capsys, run_folder, tmp_path):
         (broken / name).write_bytes((run_folder / "best" / name).read_bytes()[:-5])
     assert main([*BASE, f"eval.agent='{broken}'"]) == 2
     assert "jaxgames: " in capsys.readouterr().err
+
+
+# ---- forms ----
+
+STAKES = ["evaluate", "game=stakes", "eval.pairs=8", "seed=3", "--json", "--quiet"]
+
+
+def forms(capsys, *more):
+    """(report, {form: its k}) of an evaluation."""
+    assert main([*STAKES, *more]) == 0
+    report = json.loads(capsys.readouterr().out)
+    found = report.get("forms", {report["gate"]["form"]: report})
+    return report, {name: form["game"]["rules"]["k"] for name, form in found.items()}
+
+
+def test_strength_is_reported_in_all_forms(capsys, tmp_path):
+    report, found = forms(capsys, f"eval.rows={tmp_path / 'rows'}")
+    assert found == {"three": 3, "two": 2}
+    # The first is at the top as well: that of old reports, and that of gates.
+    assert report["gate"]["form"] == "three"
+    assert report["forms"]["three"].items() <= report.items()
+    assert report["gain"]["unit"] == "points" and report["forms"]["two"]["gain"] is None
+    rows = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    assert [row["form"] for row in rows] == ["three"] * 16 + ["two"] * 16
+
+
+def test_forms_by_name_and_their_order(capsys):
+    assert forms(capsys, "eval.forms=[two,three]")[1] == {"two": 2, "three": 3}
+    assert forms(capsys, "eval.forms=[two]")[1] == {"two": 2}
+
+
+def test_what_was_set_is_left_alone(capsys):
+    """By an override or a preset; other options do not choose between forms."""
+    assert forms(capsys, "game.options.k=2")[1] == {"two": 2}
+    assert forms(capsys, "game.preset=two")[1] == {"two": 2}
+    assert forms(capsys, "game.options.k=3")[1] == {"three": 3}
+    report, found = forms(capsys, "game.options.rows=4")
+    assert found == {"three": 3, "two": 2} and report["game"]["rules"]["rows"] == 4
+    assert forms(capsys, "game.options.k=2", "eval.forms=[three]")[1] == {"three": 3}
+
+
+def test_the_gate_looks_at_the_first_form(capsys):
+    """Two in a row is won by whoever moves first; three in a row is often a draw."""
+    quiet = [w for w in STAKES if w != "--json"]
+    assert main([*quiet, "gate.at_least=0.9", "eval.forms=[two,three]"]) == 3
+    capsys.readouterr()
+    assert main(quiet) == 0
+    out = capsys.readouterr().out
+    assert "--- three ---" in out and "--- two ---" in out and out.count("points per game") == 1

@@ -1,0 +1,183 @@
+"""`jaxgames tournament`: every two of some agents on paired deals; payoffs and ratings."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+from algorithms import agents, arena, ratings
+from configs import ConfigError, Resolved
+from experiments import errors
+from experiments.commands.evaluate import device, forms_of, seat, write
+from experiments.device import select
+from experiments.progress import Progress
+from experiments.shell import as_typed
+from jaxgames.core import Game
+
+#: The agent that gives ratings their zero.
+ANCHOR = "random"
+Meetings = Mapping[tuple[int, int], arena.Evaluation]
+
+
+def main(call) -> int:
+    config = call.resolved.config
+    select(config.device)
+    with Progress(call.flags) as progress:
+
+        def told(done: int, total: int) -> None:
+            progress.update(done / total, f"{done} of {total} games", done=done, total=total)
+
+        report = run(call.resolved, told)
+    report["command"] = as_typed(("jaxgames", call.command, *call.configs, *call.overrides))
+    if config.tournament.out:
+        write(config.tournament.out, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    if call.flags.json:
+        print(json.dumps(report, ensure_ascii=False))
+    else:
+        show(report)
+    if illegal := sum(form["illegal"] for form in report["forms"].values()):
+        raise errors.RunError(f"{illegal} games ended by an illegal move")
+    return errors.DONE
+
+
+def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Plays the tournament that the settings ask for; its report as JSON values.
+
+    Raises:
+      ConfigError: an agent or a form that does not exist, or a game of other than two teams.
+    """
+    config, settings = resolved.config, resolved.config.tournament
+    games = forms_of(resolved, "tournament.forms", settings.forms)
+    first = next(iter(games.values()))
+    if first.num_teams != 2:
+        rule = f"tournaments are for games of two teams, this one has {first.num_teams}"
+        raise ConfigError("game.options", rule)
+    specs = settings.agents or (*first.bots, *agents.packaged(first))
+    if len(specs) < 2:
+        raise ConfigError("tournament.agents", f"at least two, {first.id} comes with {len(specs)}")
+    anchor = settings.anchor or (ANCHOR if ANCHOR in specs else specs[0])
+    if anchor not in specs:
+        raise ConfigError("tournament.anchor", f"one of {list(specs)}, got {anchor!r}")
+    pools = {
+        name: [seat("tournament.agents", spec, game) for spec in specs]
+        for name, game in games.items()
+    }
+    forms = {}
+    for number, (name, game) in enumerate(games.items()):
+
+        def told(done: int, total: int, number: int = number) -> None:
+            if progress is not None:
+                progress(number * total + done, len(games) * total)
+
+        meetings = arena.round_robin(
+            game,
+            pools[name],
+            settings.pairs,
+            config.seed,
+            capacity=settings.capacity or None,
+            resamples=settings.bootstrap,
+            progress=told,
+        )
+        forms[name] = describe(game, meetings, specs.index(anchor), settings.prior)
+    pool = next(iter(pools.values()))
+    return dict(
+        tournament=first.id,
+        agents=[s.agent.name for s in pool],
+        models=[dict(s.meta) for s in pool],
+        anchor=specs.index(anchor),
+        seed=config.seed,
+        pairs=settings.pairs,
+        prior=settings.prior,
+        forms=forms,
+        versions={name: metadata.version(name) for name in ("jaxgames", "jax", "numpy")},
+        device=device(),
+    )
+
+
+def describe(game: Game, meetings: Meetings, anchor: int, prior: float) -> dict[str, Any]:
+    """One form's part of the report. Matrices [K][K] have the row's agent against the column's,
+    None on the diagonal; payoff and gain are {mean, low, high} with intervals over deals."""
+    count = 1 + max(j for _, j in meetings)
+    scores = [[0.0] * count for _ in range(count)]
+    payoff: list[list[Any]] = [[None] * count for _ in range(count)]
+    gain: list[list[Any]] = [[None] * count for _ in range(count)]
+    for (i, j), met in meetings.items():
+        scores[i][j] = float(met.scores.sum())
+        scores[j][i] = met.games - scores[i][j]
+        payoff[i][j] = vars(met.winrate_groups)
+        payoff[j][i] = _turned(payoff[i][j], 1.0)
+        if (won := met.gain()) is not None:
+            gain[i][j] = {key: won[key] for key in ("mean", "low", "high")}
+            gain[j][i] = _turned(gain[i][j], 0.0)
+    one = next(iter(meetings.values()))
+    return dict(
+        game=dict(id=game.id, version=game.version, rules=dataclasses.asdict(game.rules)),
+        games=one.games,
+        ratings=[vars(r) for r in ratings.bradley_terry(scores, anchor, prior)],
+        scores=scores,
+        payoff=payoff,
+        gain=game.return_unit and dict(unit=game.return_unit[0], matrix=gain),
+        truncated=sum(int(met.results.truncated.sum()) for met in meetings.values()),
+        illegal=sum(int(met.results.illegal.sum()) for met in meetings.values()),
+        seconds=round(max(met.seconds for met in meetings.values()), 3),
+    )
+
+
+def _turned(interval: Mapping[str, float], total: float) -> dict[str, float]:
+    """The same from the other side, where both sides' means sum to `total`."""
+    low, high = total - interval["high"], total - interval["low"]
+    return dict(mean=total - interval["mean"], low=low, high=high)
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print the report as tables."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    names = report["agents"]
+    for name, form in report["forms"].items():
+        rules = ", ".join(f"{k}={v}" for k, v in form["game"]["rules"].items())
+        console.print(f"--- {name} --- {form['game']['id']} {form['game']['version']} ({rules})")
+        order = sorted(range(len(names)), key=lambda i: -form["ratings"][i]["mean"])
+        rows = [[_elo(form["ratings"][i])] for i in order]
+        title = f"Elo, {names[report['anchor']]} = 0, +-2 sigma"
+        console.print(_table(names, order, [title], rows))
+        head = [f"against {names[j]}, %" for j in order]
+        console.print(_table(names, order, head, _cells(form["payoff"], order, 100, "{:.1f}")))
+        if form["gain"]:
+            head = [f"{form['gain']['unit']} against {names[j]}" for j in order]
+            cells = _cells(form["gain"]["matrix"], order, 1, "{:+.2f}")
+            console.print(_table(names, order, head, cells))
+        console.print(
+            f"{form['games']} games a meeting, cut at the cap {form['truncated']}, illegal "
+            f"{form['illegal']}, {form['seconds']:.1f} s with compilation"
+        )
+
+
+def _table(names: Sequence[str], order, head: Sequence[str], rows):
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for title in head:
+        table.add_column(title, justify="right")
+    for i, row in zip(order, rows, strict=True):
+        table.add_row(names[i], *row)
+    return table
+
+
+def _cells(matrix, order, scale: float, form: str) -> list[list[str]]:
+    def cell(entry):
+        if entry is None:
+            return "-"
+        mean, low, high = (form.format(scale * entry[k]) for k in ("mean", "low", "high"))
+        return f"{mean} [{low}, {high}]"
+
+    return [[cell(matrix[i][j]) for j in order] for i in order]
+
+
+def _elo(rating: Mapping[str, float]) -> str:
+    return f"{rating['mean']:+.0f} [{rating['low']:+.0f}, {rating['high']:+.0f}]"
