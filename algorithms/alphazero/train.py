@@ -29,6 +29,7 @@ from algorithms.learner import (
 )
 from algorithms.networks import Model, evaluator, observe, require_q_head
 from algorithms.replay import Replay, Sample
+from algorithms.search import belief
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
 from jaxgames.core import Game
@@ -113,9 +114,12 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...".
+      ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...",
+        "search.num_candidates: ..." in a game that does not tell past decisions.
     """
     require_q_head(model)
+    if config.search.num_candidates:
+        belief.require(game, "search.num_candidates")
     replay = Replay(length=config.replay_length, rows=config.games)
     update = functools.partial(_update, game, model, config, replay)
     own = functools.partial(_searched, game, model, config)
@@ -170,6 +174,7 @@ def _searched(game, model, config, params, key, states):
         out = search_worlds(
             game, evaluate, params, key, states, states.current_player,
             num_worlds=config.search.num_worlds, policy=policy,
+            num_candidates=config.search.num_candidates,
         )  # fmt: skip
         return out.action, out.action_weights.astype(jnp.float16), out.value, out.visits
 

@@ -23,12 +23,12 @@ REMEMBERED = 6
 FLOOR = 0.1
 
 
-def require(game: Game) -> None:
-    """Raises ValueError where `game.rewind` tells nothing; traced, not run."""
+def require(game: Game, field: str = "num_candidates") -> None:
+    """Raises ValueError("field: ...") where `game.rewind` tells nothing; traced, not run."""
 
     def trace(key):
         if game.rewind(game.init(key), jnp.int32(0), 1) is None:
-            raise ValueError(f"num_candidates: {game.id} does not tell past decisions")
+            raise ValueError(f"{field}: {game.id} does not tell past decisions")
 
     jax.eval_shape(trace, jax.random.key(0))
 
