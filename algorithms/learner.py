@@ -64,6 +64,8 @@ class Learner:
     imitate: one update of the teacher's phase, not compiled; None without a teacher.
     chunk_updates: updates per chunk.
     compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
+    members: `state -> [(updates, params)]`, on the host: former selves that a run leaves behind, by
+      the updates they had seen; None where there are none.
     """
 
     init: Callable[..., TrainState]
@@ -72,6 +74,7 @@ class Learner:
     imitate: Update | None
     chunk_updates: int
     compiled: Callable[[], tuple[int, int]]
+    members: Callable[[TrainState], list[tuple[int, Any]]] | None = None
 
 
 def require(config: Any, field: str, holds: bool, rule: str) -> None:
@@ -137,6 +140,7 @@ def make_learner(
     imitate: Update | None,
     imitate_updates: int,
     chunk_updates: int,
+    members: Callable[[TrainState], list[tuple[int, Any]]] | None = None,
 ) -> Learner:
     """A learner from its pure functions. Each phase compiles when it is first reached."""
 
@@ -158,4 +162,4 @@ def make_learner(
     def compiled():
         return own._cache_size(), taught._cache_size() if taught is not None else 0
 
-    return Learner(jax.jit(init), run_chunk, update, imitate, chunk_updates, compiled)
+    return Learner(jax.jit(init), run_chunk, update, imitate, chunk_updates, compiled, members)

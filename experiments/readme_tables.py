@@ -38,14 +38,15 @@ def games() -> str:
 
 
 def results() -> str:
-    """Measured strength: one row per evaluation."""
+    """Measured strength: one row per evaluation and form of the game."""
     rows = []
     for report in _reports("winrate"):
-        rate = report["winrate"]
-        wins = f"{_percent(rate['mean'])} [{_percent(rate['low'])}, {_percent(rate['high'])}]"
-        game = report["game"]["id"]
         names = [_short(report[side]) for side in ("agent", "opponent")]
-        rows.append([game, *names, report["games"], wins, f"`{report['command']}`"])
+        for form, part in report.get("forms", {"": report}).items():
+            rate = part["winrate"]
+            wins = f"{_percent(rate['mean'])} [{_percent(rate['low'])}, {_percent(rate['high'])}]"
+            game = f"{part['game']['id']}, {form}".removesuffix(", ")
+            rows.append([game, *names, part["games"], wins, f"`{report['command']}`"])
     head = ["game", "agent", "opponent", "games", "win rate, % (Wilson 95 %)", "command"]
     return table(head, rows)
 

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import math
 import resource
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -218,6 +219,8 @@ class Trainer:
             "minutes": round(self._seconds() / 60, 2),
             "evaluations": [],
         }
+        if self.learner.members is not None:
+            result["league"] = self._members(state)
         if not settings.final_pairs:
             return result
         expected = jax.eval_shape(self.model.init, jax.random.key(0))
@@ -320,23 +323,34 @@ class Trainer:
         return interrupts.run(work, self._tick)
 
     def _bundle(self, state: TrainState, rate: ratings.Interval, games: int) -> None:
-        meta = bundle.describe(
+        strength = {
+            "opponent": next(iter(self.opponents)),
+            "agent": self.config.train.eval.agent,
+            "games": games,
+            **vars(rate),
+        }
+        moment = {"step": int(state.updates), "env_steps": int(state.env_steps)}
+        meta = self._meta(**moment, strength=strength)
+        bundle.save(self.folder.path / "best", state.params, meta)
+
+    def _members(self, state: TrainState) -> list[str]:
+        """The learner's former selves as bundles league/UPDATES, and nothing else there."""
+        folder, members = self.folder.path / "league", self.learner.members(state)
+        shutil.rmtree(folder, ignore_errors=True)
+        for updates, params in members:
+            bundle.save(folder / str(updates), params, self._meta(step=updates))
+        return [str(folder / str(updates)) for updates, _ in members]
+
+    def _meta(self, **more: Any) -> dict[str, Any]:
+        return bundle.describe(
             self.game,
             agent=self.config.agent,
             network=self.config.network,
-            step=int(state.updates),
-            env_steps=int(state.env_steps),
             run=self.folder.name,
             seed=self.config.seed,
             commit=run_folder.commit(),
-            strength={
-                "opponent": next(iter(self.opponents)),
-                "agent": self.config.train.eval.agent,
-                "games": games,
-                **vars(rate),
-            },
+            **more,
         )
-        bundle.save(self.folder.path / "best", state.params, meta)
 
     def _save(self, state: TrainState, saved: Checkpoints) -> None:
         """Write a checkpoint, unless this step has one."""

@@ -88,6 +88,16 @@ def test_result_rows(tmp_path, monkeypatch):
         '{"benchmark": "env", "command": "jaxgames b",'
         ' "rows": [{"what": "batch 256", "value": 1234567.8, "unit": "steps/s"}]}'
     )
+    (tmp_path / "c.json").write_text(
+        '{"agent": "x", "opponent": "y", "winrate": {}, "command": "jaxgames f", "forms": {'
+        '"round": {"game": {"id": "guandan"}, "games": 20,'
+        ' "winrate": {"mean": 0.5, "low": 0.3, "high": 0.7}},'
+        '"match": {"game": {"id": "guandan"}, "games": 20,'
+        ' "winrate": {"mean": 0.6, "low": 0.4, "high": 0.8}}}}'
+    )
+    for row in ("| guandan, round | x | y | 20 | 50.0 [30.0, 70.0] | `jaxgames f` |",
+                "| guandan, match | x | y | 20 | 60.0 [40.0, 80.0] | `jaxgames f` |"):  # fmt: skip
+        assert row in readme_tables.results()
     row = "| sequence | x | greedy | 1000 | 62.5 [59.4, 65.5] | `jaxgames e` |"
     assert row in readme_tables.results()
     assert "| env | batch 256 | 1,234,568 steps/s | `jaxgames b` |" in readme_tables.speed()

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxgames.core import Array
 
@@ -84,6 +85,13 @@ def snapshot(league: League, params: Any, now: Array, evict: str = "oldest") -> 
         games=league.games.at[place].set(0.0),
         fair=league.fair & (league.opponent != place)[:, None],
     )
+
+
+def members(league: League) -> list[tuple[int, Any]]:
+    """(born, weights) of the snapshots, oldest first, on the host."""
+    born, params = jax.device_get((league.born, league.params))
+    places = [i for i in np.argsort(born) if born[i] >= 0]
+    return [(int(born[i]), jax.tree.map(lambda x, i=i: x[i], params)) for i in places]
 
 
 def win_rates(league: League) -> Array:

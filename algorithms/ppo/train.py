@@ -158,6 +158,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
         imitate=None,
         imitate_updates=0,
         chunk_updates=config.chunk_updates,
+        members=(lambda state: leagues.members(state.league)) if config.against else None,
     )
 
 

@@ -16,7 +16,7 @@ import jax
 from algorithms import agents, arena, ratings
 from configs import ConfigError, Resolved, make_game
 from experiments import errors
-from experiments.device import select
+from experiments.device import select, use_compile_cache
 from experiments.progress import Progress
 from experiments.shell import as_typed
 from jaxgames import core
@@ -39,6 +39,7 @@ class Report:
 def main(call) -> int:
     config = call.resolved.config
     select(config.device)
+    use_compile_cache()
     with Progress(call.flags) as progress:
 
         def told(done: int, total: int) -> None:

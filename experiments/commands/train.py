@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pathlib
 from collections.abc import Sequence
 from typing import Any
-
-import jax
 
 from algorithms import ratings
 from configs import ConfigError, Resolved, load
 from experiments import errors
 from experiments.cli import Flags
-from experiments.device import select
+from experiments.device import select, use_compile_cache
 from experiments.progress import Progress
 from experiments.run_folder import open_run
 
@@ -98,19 +94,3 @@ def show(result: dict[str, Any], resolved: Resolved) -> None:
     print(f"best weights: {result['bundle']}")
     game = resolved.preset or f"game={resolved.config.game.name}"
     print(f"play them:    jaxgames play {game} \"play.seats=[human,'{result['run']}']\"")
-
-
-def use_compile_cache() -> None:
-    """Keep compiled programs between runs, where only this user can write.
-
-    The cache holds executables; a setting made elsewhere (by a test, say) is left alone.
-    """
-    if jax.config.jax_compilation_cache_dir:
-        return
-    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    folder = pathlib.Path(home) / "jaxgames" / "xla"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:  # no home, or one that is read-only: compile each time
-        return
-    jax.config.update("jax_compilation_cache_dir", str(folder))

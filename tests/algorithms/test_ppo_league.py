@@ -21,6 +21,15 @@ def league_of(born, games, wins):
     )
 
 
+def test_members_are_told_apart_by_their_birth():
+    league = league_of([30, -1, -1], [0] * 3, [0] * 3)
+    league = leagues.snapshot(league, {"w": jnp.full(2, 7.0)}, jnp.int32(50))
+    (old, zeros), (new, sevens) = leagues.members(league)
+    assert (old, new) == (30, 50)
+    np.testing.assert_array_equal(zeros["w"], [0, 0])
+    np.testing.assert_array_equal(sevens["w"], [7, 7])
+
+
 @pytest.mark.parametrize(
     ("born", "games", "wins", "oldest", "weakest"),
     [

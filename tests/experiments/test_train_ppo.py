@@ -55,12 +55,18 @@ def test_a_run_and_its_resumption(tmp_path):
     experiments.train("", texts)
     assert bits(last_state(tmp_path / "part")) == bits(last_state(tmp_path / "whole"))
 
+    # Former selves are left behind as agents: two places, filled every second update.
+    league = tmp_path / "whole" / "league"
+    assert result["league"] == [str(league / "4"), str(league / "6")]
+    assert sorted(path.name for path in league.iterdir()) == ["4", "6"]
+    assert bundle.read_meta(league / "4")["step"] == 4
+
     meta = bundle.read_meta(tmp_path / "whole" / "best")
     assert meta["agent"] == "ppo" and meta["network"]["kind"] == "cards"
     game = configs.make_game(configs.load("", PPO).config)
     states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
-    for options in ("net", "sims=2:worlds=1"):
-        seat = agents.from_spec(f"{tmp_path}/whole:{options}", game)
+    for spec in ("whole:net", "whole:sims=2:worlds=1", "whole/league/6"):
+        seat = agents.from_spec(f"{tmp_path}/{spec}", game)
         action = seat.agent.act(seat.params, jax.random.key(1), states, states.current_player)
         assert bool(jnp.all((action >= 0) & (action < 9)))
 
