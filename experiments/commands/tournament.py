@@ -12,7 +12,7 @@ from algorithms import agents, arena, ratings
 from configs import ConfigError, Resolved
 from experiments import errors
 from experiments.commands.evaluate import device, forms_of, seat, write
-from experiments.device import select
+from experiments.device import select, use_compile_cache
 from experiments.progress import Progress
 from experiments.shell import as_typed
 from jaxgames.core import Game
@@ -25,6 +25,7 @@ Meetings = Mapping[tuple[int, int], arena.Evaluation]
 def main(call) -> int:
     config = call.resolved.config
     select(config.device)
+    use_compile_cache()
     with Progress(call.flags) as progress:
 
         def told(done: int, total: int) -> None:
@@ -136,37 +137,40 @@ def show(report: dict[str, Any]) -> None:
     """Print the report as tables."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    # As wide as a table needs to be: a terminal may wrap it, a file keeps it whole.
+    console = Console(highlight=False, markup=False, soft_wrap=True, width=1000)
     names = report["agents"]
     for name, form in report["forms"].items():
         rules = ", ".join(f"{k}={v}" for k, v in form["game"]["rules"].items())
         console.print(f"--- {name} --- {form['game']['id']} {form['game']['version']} ({rules})")
         order = sorted(range(len(names)), key=lambda i: -form["ratings"][i]["mean"])
-        rows = [[_elo(form["ratings"][i])] for i in order]
-        title = f"Elo, {names[report['anchor']]} = 0, +-2 sigma"
-        console.print(_table(names, order, [title], rows))
-        head = [f"against {names[j]}, %" for j in order]
-        console.print(_table(names, order, head, _cells(form["payoff"], order, 100, "{:.1f}")))
+        places = range(1, len(names) + 1)
+        head = ["Elo", *(f"% vs {place}" for place in places)]
+        cells = _cells(form["payoff"], order, 100, "{:.1f}")
+        elo = [_elo(form["ratings"][i]) for i in order]
+        _print(console, names, order, head, [[e, *row] for e, row in zip(elo, cells, strict=True)])
         if form["gain"]:
-            head = [f"{form['gain']['unit']} against {names[j]}" for j in order]
+            head = [f"{form['gain']['unit']} vs {place}" for place in places]
             cells = _cells(form["gain"]["matrix"], order, 1, "{:+.2f}")
-            console.print(_table(names, order, head, cells))
+            _print(console, names, order, head, cells)
+        anchor, seconds = names[report["anchor"]], f"{form['seconds']:.1f} s with compilation"
         console.print(
-            f"{form['games']} games a meeting, cut at the cap {form['truncated']}, illegal "
-            f"{form['illegal']}, {form['seconds']:.1f} s with compilation"
+            f"Elo: {anchor} = 0, +-2 sigma; {form['games']} games a meeting, cut at the cap "
+            f"{form['truncated']}, illegal {form['illegal']}, {seconds}"
         )
 
 
-def _table(names: Sequence[str], order, head: Sequence[str], rows):
+def _print(console, names: Sequence[str], order, head: Sequence[str], rows) -> None:
+    """A table with a numbered row for each agent, best first."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for title in head:
         table.add_column(title, justify="right")
-    for i, row in zip(order, rows, strict=True):
-        table.add_row(names[i], *row)
-    return table
+    for place, (i, row) in enumerate(zip(order, rows, strict=True), 1):
+        table.add_row(f"{place} {names[i]}", *row)
+    console.print(table)
 
 
 def _cells(matrix, order, scale: float, form: str) -> list[list[str]]:

@@ -76,9 +76,11 @@ def test_tables_on_a_terminal(base, fresh, capsys):
     assert main([*base, "tournament.forms=[three]", f"tournament.anchor='{fresh}:net'"]) == 0
     out = capsys.readouterr().out
     assert "--- three ---" in out and "two" not in out
-    assert f"Elo, {fresh}:net = 0, +-2 sigma" in out and "+0 [+0, +0]" in out
-    assert "against random, %" in out and "points against random" in out
-    assert "60 games a meeting, cut at the cap 0, illegal 0" in out
+    assert f" {fresh}:net:temp=1 " in out  # whole, however narrow the terminal
+    assert "% vs 1" in out and "points vs 3" in out and "+0 [+0, +0]" in out
+    assert (
+        f"Elo: {fresh}:net = 0, +-2 sigma; 60 games a meeting, cut at the cap 0, illegal 0" in out
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,5 +99,6 @@ def test_tables_on_a_terminal(base, fresh, capsys):
     ],
 )
 def test_bad_settings_are_refused_before_any_game(base, capsys, override, message):
-    assert main([*base, override]) == 2
+    kept = [word for word in base if word.split("=")[0] != override.split("=")[0]]
+    assert main([*kept, override]) == 2
     assert message in capsys.readouterr().err
