@@ -44,7 +44,8 @@ class Source:
     data: arrays that never change; handed to the compiled update as an argument, for as
       constants they would be compiled in.
     start: `key -> (replay, actor)`, of the training state.
-    gather: `(key, replay, actor) -> (replay, actor, moves int32[], games int32[], metrics)`.
+    gather: `(key, params, replay, actor) -> (replay, actor, moves int32[], games int32[],
+      metrics)`.
     ready: `replay -> bool[]`, whether there is enough to learn from.
     draw: `(data, replay, key, number, validation) -> Decisions`, independent draws.
     validates: whether anything is kept for validation.
@@ -52,7 +53,7 @@ class Source:
 
     data: Any
     start: Callable[[Array], tuple[Any, Any]]
-    gather: Callable[[Array, Any, Any], tuple[Any, Any, Array, Array, Metrics]]
+    gather: Callable[[Array, Any, Any, Any], tuple[Any, Any, Array, Array, Metrics]]
     ready: Callable[[Any], Array]
     draw: Callable[[Any, Any, Array, int, bool], Decisions]
     validates: bool
@@ -79,7 +80,7 @@ def unpack(states: State) -> State:
 
 def live(
     game: Game,
-    choose: selfplay.Choose,
+    choose: Callable[[Any], selfplay.Choose],
     games: int,
     kept: int,
     steps: int,
@@ -89,7 +90,7 @@ def live(
     """A teacher plays `games` games side by side; decisions of finished games are used.
 
     Args:
-      choose: the player of all seats; notes what is taught (`imitation.teacher`).
+      choose: the player of all seats, given the weights; notes what is taught.
       kept: the first so many games, and all that follow them in their rows, are for validation.
       steps: actions in every game per update.
       length: the last so many steps of all games stay; two rings, one for validation.
@@ -106,8 +107,8 @@ def live(
             rings["validation"] = checking.init(item, game.num_teams)
         return rings, actor
 
-    def gather(key, rings, actor):
-        actor, played, metrics = selfplay.play(game, choose, key, actor, steps, 0)
+    def gather(key, params, rings, actor):
+        actor, played, metrics = selfplay.play(game, choose(params), key, actor, steps, 0)
         items = dict(state=pack(played.state), action=played.note, returns=played.returns)
         news = (items, played.done, played.returns + played.reward)
         own = jax.tree.map(lambda x: x[:, kept:], news)
@@ -165,8 +166,8 @@ def logs(game: Game, path: str, share: float) -> Source:
     }
     size = {side: len(data[side].action) for side in wanted}
 
-    def gather(key, replay, actor):
-        del key
+    def gather(key, params, replay, actor):
+        del key, params
         none = jnp.int32(0)
         return replay, actor, none, none, {"replay/size": mean(jnp.int32(size["learn"]))}
 

@@ -6,11 +6,33 @@ takes over their moves and learns what positions are worth, and then improves by
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
+from algorithms.networks import Model, masked, observe
 from algorithms.selfplay import Choose
 from jaxgames.core import Game, nearest, random_bot
+
+
+def mixed(game: Game, model: Model, bot: Choose, own_share: float, params: Any) -> Choose:
+    """`bot`, a `teacher`, but `own_share` of the moves played are the network's best ones.
+
+    So it is taught where its own moves lead, its mistakes among them, and not only where those
+    of its teacher do. (Ross et al., "A Reduction of Imitation Learning and Structured
+    Prediction to No-Regret Online Learning", 2011.)
+    """
+
+    def choose(key, states):
+        bot_key, mix_key = jax.random.split(key)
+        action, taught = bot(bot_key, states)
+        logits = model.apply(params, observe(game, states)).logits
+        best = jnp.argmax(masked(logits, states.legal_action_mask), axis=-1).astype(jnp.int32)
+        own = jax.random.uniform(mix_key, action.shape) < own_share
+        return jnp.where(own, best, action), taught
+
+    return choose
 
 
 def teacher(game: Game, name: str, random_share: float) -> Choose:

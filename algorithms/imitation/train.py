@@ -20,7 +20,7 @@ from algorithms import frames, optim
 from algorithms.imitation import sources
 from algorithms.imitation.loss import Batch, calibration, loss, validation
 from algorithms.imitation.sources import Decisions, Source
-from algorithms.imitation.teachers import teacher
+from algorithms.imitation.teachers import mixed, teacher
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -42,8 +42,9 @@ class Config:
       games played does not matter then.
     games: games it plays side by side.
     steps: actions in every game per update.
-    random_share: share of the moves played that are random; what is learnt is what the bot
-      would have played.
+    random_share: share of the bot's moves that are random instead; what is learnt is what the
+      bot would have played.
+    own_share: share of all moves that the network plays instead, likewise.
     replay_length: steps of all games that are kept to learn from.
     learn_after: decisions of finished games that must be there before learning begins.
     validation_share: share of the games that is never learnt from, rounded down; of logs, a
@@ -63,6 +64,7 @@ class Config:
     games: int = 256
     steps: int = 16
     random_share: float = 0.1
+    own_share: float = 0.0
     replay_length: int = 1024
     learn_after: int = 4096
     validation_share: float = 1 / 16
@@ -79,7 +81,7 @@ class Config:
         for field in ("games", "steps", "replay_length", "learn_after", "validation_batch",
                       "batch_size", "micro_batch", "learn_steps", "chunk_updates"):  # fmt: skip
             require(self, field, getattr(self, field) >= 1, "at least 1")
-        for field in ("random_share", "smoothing"):
+        for field in ("random_share", "own_share", "smoothing"):
             require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         require(self, "validation_share", 0.0 <= self.validation_share < 1.0, "0 to below 1")
         require(self, "value_weight", 0.0 <= self.value_weight <= 1e3, "0 to 1000")
@@ -104,7 +106,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
       ValueError: "teacher: ..." for a bot that the game does not have, "data: ..." or
         "validation_share: ..." for logs that do not serve.
     """
-    source = _source(game, config)
+    source = _source(game, model, config)
     update = functools.partial(_update, game, model, config, source)
 
     def chunk(data, state):
@@ -126,10 +128,14 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     )
 
 
-def _source(game: Game, config: Config) -> Source:
+def _source(game: Game, model: Model, config: Config) -> Source:
     if config.data:
         return sources.logs(game, config.data, config.validation_share)
-    choose = teacher(game, config.teacher, config.random_share)
+    bot = teacher(game, config.teacher, config.random_share)
+
+    def choose(params):
+        return mixed(game, model, bot, config.own_share, params) if config.own_share else bot
+
     return sources.live(
         game,
         choose,
@@ -150,7 +156,9 @@ def _init(model, config, source, key, params=None) -> TrainState:
 
 def _update(game, model, config, source: Source, data, state: TrainState):
     play_key, learn_key, check_key, key = jax.random.split(state.key, 4)
-    replay, actor, moves, games, metrics = source.gather(play_key, state.replay, state.actor)
+    replay, actor, moves, games, metrics = source.gather(
+        play_key, state.params, state.replay, state.actor
+    )
 
     def learn(params, opt_state):
         known = {}

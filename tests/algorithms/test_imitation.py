@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from algorithms import agents, arena, imitation, networks, optim
-from algorithms.imitation import sources, train
+from algorithms import agents, arena, imitation, networks, optim, selfplay
+from algorithms.imitation import sources, teachers, train
 from algorithms.imitation.loss import BINS, Batch, calibration, loss, validation
 from algorithms.learner import finish
 from jaxgames import core
@@ -114,6 +114,35 @@ def test_begins_with_given_weights(learner, early):
     )
 
 
+def test_the_network_may_play_while_its_teacher_teaches():
+    """Half of the moves are the network's, here the last free cell; the labels stay the bot's."""
+    game, _ = toy()
+    bot = imitation.teacher(game, "first", 0.0)
+    choose = teachers.mixed(game, Last(), bot, 0.5, None)
+    actor = selfplay.start(game, jax.random.key(0), 64, 0)
+
+    @jax.jit
+    def run(key):
+        return selfplay.play(game, choose, key, actor, 8, 0)[1]
+
+    played = run(jax.random.key(1))
+    legal = np.asarray(played.state.legal_action_mask)
+    first, last = legal.argmax(-1), 8 - legal[..., ::-1].argmax(-1)
+    np.testing.assert_array_equal(played.note, first)
+    action = np.asarray(played.action)
+    assert ((action == first) | (action == last)).all()
+    assert abs((action == last)[first != last].mean() - 0.5) < 0.1
+
+
+class Last:
+    """A model that prefers the last cell."""
+
+    def apply(self, params, observation):
+        rows = observation["board"].shape[0]
+        logits = jnp.broadcast_to(jnp.arange(9.0), (rows, 9))
+        return networks.Outputs(logits, jnp.zeros((rows, 2)), None)
+
+
 # ---- validation by match ----
 
 
@@ -138,10 +167,9 @@ def test_validation_gives_no_gradient(learner, early):
 
 def test_games_for_validation_never_change_sides():
     """The rings hold other games, row by row, in every update."""
-    game, model = toy()
-    source = train._source(game, CLONE)
+    source = train._source(*toy(), CLONE)
     replay, actor = jax.jit(source.start)(jax.random.key(0))
-    replay, _, moves, games, _ = jax.jit(source.gather)(jax.random.key(1), replay, actor)
+    replay, _, moves, games, _ = jax.jit(source.gather)(jax.random.key(1), (), replay, actor)
     assert replay["learn"].game.shape == (32, 24) and replay["validation"].game.shape == (32, 8)
     assert int(moves) == 256 and int(games) == sum(int(r.current.sum()) for r in replay.values())
 
@@ -199,7 +227,7 @@ def reader(noted):
         config = dataclasses.replace(
             CLONE, data=str(noted), validation_share=0.4, teacher="", chunk_updates=30
         )
-        source = train._source(game, config)
+        source = train._source(game, model, config)
     learner = imitation.make(game, model, config)
     return learner, source, learner.init(jax.random.key(0))
 
@@ -342,6 +370,7 @@ def test_calibration_by_hand():
     [
         ("games", dict(games=0)),
         ("smoothing", dict(smoothing=1.5)),
+        ("own_share", dict(own_share=-0.1)),
         ("validation_share", dict(games=8, validation_share=0.1)),
         ("validation_share", dict(validation_share=1.0)),
         ("replay_length", dict(steps=20, replay_length=10)),
