@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from algorithms import search
+from algorithms.agents import search_agent
+from algorithms.networks.model import NetworkConfig, build
 from algorithms.search import belief
 from jaxgames import core
 from tests.toys.highcard import KEEP, SWAP, HighCard, Rules
@@ -170,3 +172,28 @@ def test_refusals():
     with pytest.raises(ValueError, match="^num_candidates: highcard does not tell"):
         belief.require(core.make("highcard"))
     belief.require(GAME)
+
+
+@pytest.mark.slow
+def test_hidden_cards_do_not_matter_in_guandan():
+    """The same with whole rounds, tributes among them, and a net that has an opinion."""
+    game = core.make("guandan")
+    model = build(game, NetworkConfig(kind="cards", channels=4, blocks=0, hidden=8, q_head=False))
+    params = model.init(jax.random.key(0))
+    config = search.SearchConfig(num_simulations=6, num_worlds=2, num_candidates=6)
+    act = jax.jit(search_agent(game, model, config).analyse)
+    step, deal = jax.jit(jax.vmap(game.step)), jax.jit(jax.vmap(game.resample))
+    greedy = jax.jit(jax.vmap(game.bots["greedy"]))
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(1), 4))
+    differ = 0
+    for ply in range(80):
+        keys = jax.random.split(jax.random.key(ply), (3, 4))
+        if ply in (0, 3, 20, 79):
+            other = deal(states, states.current_player, keys[2])
+            differ += int((np.asarray(states.hands) != np.asarray(other.hands)).any())
+            first = act(params, keys[0, 0], states, states.current_player)
+            second = act(params, keys[0, 0], other, states.current_player)
+            for name in ("action", "weights", "value", "visits", "q"):
+                np.testing.assert_array_equal(getattr(first, name), getattr(second, name), name)
+        states = step(states, greedy(states, keys[0]), keys[1])
+    assert differ == 4
