@@ -153,7 +153,7 @@ class Game(abc.ABC):
     @property
     def forms(self) -> Mapping[str, Game]:
         """The ways to play it in which strength is reported, by name: games that differ in
-        options. What is learnt in one of them plays in all."""
+        options, this one among them. What is learnt in one plays in all."""
         return {"game": self}
 
     @property

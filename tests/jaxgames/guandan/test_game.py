@@ -27,6 +27,16 @@ def match(rich):
     return Match(rich.game, 1, rich)
 
 
+def test_strength_is_told_in_rounds_and_matches():
+    game = jaxgames.make("guandan", profile="ogd", skip_forced=True)
+    assert list(game.forms) == ["round", "match"] and game.forms["round"] == game
+    match = game.forms["match"]
+    assert match == jaxgames.make("guandan", profile="ogd", skip_forced=True, unit="match")
+    assert match.forms == game.forms
+    assert game.return_unit == ("levels", 3.0) and match.return_unit is None
+    assert game.bound_rules == match.bound_rules == ()
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [
