@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tests.toys.highcard  # noqa: F401  (registers "highcard")
 from algorithms import alphazero, dqn, networks
 from algorithms.networks import conv
 from algorithms.networks.heads import PerAction
@@ -268,7 +269,31 @@ def test_the_plays_of_guandan_come_last():
     makers = observe.FEATURES[-8 * game.num_players :]
     assert makers[0] == "play 0: by own" and makers[-1] == "play 7: by previous"
     small = networks.NetworkConfig(kind="cards", blocks=1, hidden=192, q_head=False)
-    assert 250_000 < networks.build(game, small).num_params() < 400_000
+    assert 4 * networks.build(game, small).num_params() < 6e6  # bytes of a bundle
+
+
+def test_a_critic_sees_everything_and_gives_values_only():
+    """Its value changes with a hidden card, the network's own does not."""
+    game, _, _, states = played("highcard")
+    sizes = dataclasses.replace(CARDS, q_head=False)
+    actor, critic = networks.build(game, sizes), networks.build(game, sizes, critic=True)
+    wave = lambda x: x + 0.2 * np.sin(np.arange(x.size)).reshape(x.shape)  # noqa: E731
+    mine, theirs = (jax.tree.map(wave, m.init(jax.random.key(0))) for m in (actor, critic))
+    assert "policy" not in theirs and critic.num_params() < actor.num_params()
+
+    @jax.jit
+    def values(states):
+        out = critic.apply(theirs, networks.observe_all(game, states))
+        assert out.logits is None and out.q is None
+        return out.value, actor.apply(mine, networks.observe(game, states)).value
+
+    rows = states.current_player.shape[0]
+    deal = jax.jit(jax.vmap(game.resample))
+    worlds = deal(states, states.current_player, jax.random.split(jax.random.key(1), rows))
+    (all_seen, own), (all_again, own_again) = values(states), values(worlds)
+    np.testing.assert_array_equal(own, own_again)
+    assert (np.abs(all_seen - all_again) > 1e-4).any()
+    np.testing.assert_allclose(all_seen.sum(-1), game.reward_sum, atol=1e-5)
 
 
 def test_what_needs_q_says_so():
