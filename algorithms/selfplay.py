@@ -78,17 +78,25 @@ def _fresh(game, deal_key, opening_key, games, opening_plies) -> Actor:
 
 
 def play(
-    game: Game, choose: Choose, key: Array, actor: Actor, steps: int, opening_plies: int
+    game: Game,
+    choose: Choose,
+    key: Array,
+    actor: Actor,
+    steps: int,
+    opening_plies: int,
+    fresh: Actor | None = None,
 ) -> tuple[Actor, Played, Metrics]:
     """`steps` actions in every game; consumes `key`.
 
     Args:
       choose: the player of all seats; see `Choose`.
       opening_plies: each new game opens with 0 to this many random actions.
+      fresh: [B], what the rows' next games begin from; None: dealt here.
     """
     games = actor.ply.shape[0]
     deal_key, opening_key, play_key = jax.random.split(key, 3)
-    fresh = _fresh(game, deal_key, opening_key, games, opening_plies)
+    if fresh is None:
+        fresh = _fresh(game, deal_key, opening_key, games, opening_plies)
 
     def step(actor, key):
         choose_key, random_key, step_key = jax.random.split(key, 3)

@@ -16,9 +16,10 @@ import jax
 import jax.numpy as jnp
 
 from algorithms import frames
+from algorithms.learner import Metrics, mean
 from algorithms.networks import Model, masked, observe
 from algorithms.ppo.league import League
-from algorithms.selfplay import Choose
+from algorithms.selfplay import Choose, Played
 from jaxgames.core import Array, Game, State
 
 
@@ -127,6 +128,15 @@ def league_play(
         return action, note | dict(own=note["own"].at[alone:].set(mine))
 
     return choose
+
+
+def leads(game: Game, played: Played) -> Metrics:
+    """Shares of the kinds of plays among those with which the network opened tricks."""
+    if not game.lead_kinds:
+        return {}
+    kind = jax.vmap(jax.vmap(game.lead_kind))(played.state, played.action)
+    own = played.note["own"] & (kind >= 0)
+    return {f"policy/lead/{name}": mean(kind == i, own) for i, name in enumerate(game.lead_kinds)}
 
 
 def end_values(game: Game, model: Model, params: Any, states: State) -> Array:

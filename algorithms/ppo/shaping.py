@@ -14,9 +14,12 @@ the repayment too, and (with p, known before the action, added as a baseline) th
 
     advantage_k = discount * (1 - lam) * sum_j (discount * lam)^j p_(k + j + 1)
 
-This is the nudge, and it would lead a policy to prefer a useless action for its bonus as long
-as it lasts. Therefore it fades to 0 over the first `updates` updates of own play; from then on
-the learner is the one without shaping.
+This is the nudge. A critic that knew p would leave nothing of it (Wiewiora, "Potential-based
+shaping and Q-value initialization are equivalent", 2003); as p is no part of what networks see,
+it would go on for ever, and a policy would come to prefer a useless action for its bonus. So
+it fades over the first `updates` updates, about as many as a critic would take to learn p; from
+then on the learner is the one without shaping. What a nudge has left behind in between only
+the game's own rewards and the entropy bonus mend: keep `updates` small.
 
 Letters: S steps, B games, P seats, K terms.
 """
@@ -46,7 +49,7 @@ class ShapingConfig:
     terms: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     caps: tuple[float, ...] = ()
-    updates: int = 200
+    updates: int = 20
 
     def __post_init__(self):
         require(self, "terms", len(set(self.terms)) == len(self.terms), "each once")
@@ -158,20 +161,21 @@ def shape(
     earned: Array,
     played: Played,
     last: State,
-    own: Array,
+    updates: Array,
     discount: float,
     lam: float,
 ) -> tuple[Array, Array, Metrics]:
-    """(earned, advantage, metrics): what is earned after the stretch float32[B, P, K], and what
-    shaping at its full weight adds to the mover's advantages float32[S, B].
+    """(earned, nudge, metrics): what is earned after the stretch float32[B, P, K], and what
+    shaping adds to the mover's advantages, float32[S, B].
 
     Args:
-      own: bool[S, B], decisions that metrics speak of.
+      updates: int32[], of own play so far. Metrics speak of the network's own decisions
+        (`played.note["own"]`, bool[S, B]).
     """
-    seat = played.state.current_player
+    seat, own, left = played.state.current_player, played.note["own"], share(config, updates)
     terms, ends = judge(game, config, played, last)
     earned, before = potentials(config, earned, seat, terms, ends)
     gained = advantages(before, ends, seat, game.num_players, discount, lam)
     metrics = {f"shaping/{name}": mean(terms[..., i], own) for i, name in enumerate(config.terms)}
-    metrics["shaping/potential"] = mean(before, own)
-    return earned, gained + before, metrics
+    metrics |= {"shaping/potential": mean(before, own), "shaping/share": mean(left)}
+    return earned, left * (gained + before), metrics

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from algorithms import selfplay
 from algorithms.learner import Metrics, mean, require
 from algorithms.selfplay import Actor
 from jaxgames.core import Array, Game, State, nearest
@@ -150,8 +151,29 @@ def follow(kept: Kept, done: Array, begun: Array) -> tuple[Kept, Array]:
     return dataclasses.replace(kept, special=after), special
 
 
-def metrics(config: SituationsConfig, names: tuple[str, ...], kept: Kept, special) -> Metrics:
-    """How much of an update was practice, and how full each ring is."""
+def play(
+    game: Game,
+    config: SituationsConfig,
+    kept: Kept,
+    choose: selfplay.Choose,
+    key: Array,
+    actor: Actor,
+    steps: int,
+) -> tuple[Actor, selfplay.Played, Metrics, Kept, Array]:
+    """`selfplay.play` where a share of the new games begin from kept positions, and positions
+    met are kept for later; consumes `key`.
+
+    Returns:
+      What `selfplay.play` returns, `kept` after it, and bool[S, B], the game of each step began
+      from a kept position.
+    """
+    deal_key, draw_key, play_key, keep_key = jax.random.split(key, 4)
+    fresh = selfplay.start(game, deal_key, actor.ply.shape[0], 0)
+    fresh, begun = draw(game, config, kept, draw_key, fresh)
+    actor, played, metrics = selfplay.play(game, choose, play_key, actor, steps, 0, fresh)
+    kept, special = follow(kept, played.done, begun)
+    kept = keep(game, config, kept, keep_key, played.state)
     full = jnp.minimum(kept.added, config.kept) / config.kept
-    named = {f"situations/kept/{name}": mean(full[i]) for i, name in enumerate(names)}
-    return named | {"situations/share": mean(special)}
+    for i, name in enumerate(chosen(game, config)):
+        metrics[f"situations/kept/{name}"] = mean(full[i])
+    return actor, played, metrics | {"situations/share": mean(special)}, kept, special

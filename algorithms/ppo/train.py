@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -31,10 +31,12 @@ from algorithms.learner import (
 from algorithms.networks import Model
 from algorithms.ppo import critic as critics
 from algorithms.ppo import league as leagues
-from algorithms.ppo import rollout
+from algorithms.ppo import rollout, shaping, situations
 from algorithms.ppo.critic import CriticConfig
 from algorithms.ppo.league import League
 from algorithms.ppo.loss import Batch, loss
+from algorithms.ppo.shaping import ShapingConfig
+from algorithms.ppo.situations import SituationsConfig
 from jaxgames.core import Array, Game, nearest
 
 
@@ -59,13 +61,17 @@ class Config:
     opponent_share: share of the games in which opponents play the other teams; 0: none.
     groups: so many opponents at a time.
     opponent_updates: updates for which a group of games keeps its opponent.
-    snapshots: former selves kept at most; the oldest goes first.
+    snapshots: former selves kept at most.
+    evict: which goes when all places are taken: the "oldest", or the "weakest", the one that is
+      beaten most (`league.place_to_fill`).
     snapshot_updates: updates between two of them; the first is the beginner of own play.
     pfsp_power: opponents are met in proportion to (1 - win rate) to this power.
     bots: rule bots that are members of the league.
     bot_share: their share of it.
     league_fade: what is left of counts of wins after an update.
     critic: see `CriticConfig`.
+    shaping: see `ShapingConfig`; off by default, and not with the critic's candidates.
+    situations: see `SituationsConfig`; off by default.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
     """
@@ -89,12 +95,15 @@ class Config:
     groups: int = 2
     opponent_updates: int = 8
     snapshots: int = 20
+    evict: Literal["oldest", "weakest"] = "oldest"
     snapshot_updates: int = 50
     pfsp_power: float = 1.0
     bots: tuple[str, ...] = ()
     bot_share: float = 0.25
     league_fade: float = 0.98
     critic: CriticConfig = CriticConfig()
+    shaping: ShapingConfig = ShapingConfig()
+    situations: SituationsConfig = SituationsConfig()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig(learning_rate=3e-4, clip_norm=0.5)
 
@@ -111,11 +120,17 @@ class Config:
             require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
         require(self, "clip", 0.0 < self.clip < 1.0, "above 0, below 1")
         require(self, "snapshots", self.snapshots <= 20, "at most 20")
+        require(self, "evict", self.evict in ("oldest", "weakest"), "oldest or weakest")
         require(self, "bots", len(set(self.bots)) == len(self.bots), "each once")
         require(self, "bots", not self.bots or self.rows > 0, "needs an opponent_share")
         enough = self.rows > 0 or not self.opponent_share
         least = f"above {self.groups / self.games:.3g} for {self.groups} groups, or 0"
         require(self, "opponent_share", enough, least)
+        some = not self.situations.share or round(self.situations.share * self.games) > 0
+        require(self, "situations", some, f"a share above {0.5 / self.games:.3g}, or 0")
+        looking = self.critic.enabled and self.critic.candidates > 0
+        alone = not (self.shaping.terms and looking)
+        require(self, "shaping", alone, "no terms with critic.candidates above 0")
 
     @property
     def rows(self) -> int:
@@ -132,10 +147,13 @@ class Config:
 @dataclasses.dataclass(frozen=True)
 class State(TrainState):
     """`league` is `()` where nobody else is met, `critic` (`critic.Critic`) where there is none.
-    There is no replay (`()`)."""
+    So are `earned` (`shaping.start`) without shaping and `kept` (`situations.Kept`) without
+    special situations. There is no replay (`()`)."""
 
     league: Any
     critic: Any
+    earned: Any
+    kept: Any
 
 
 @functools.cache
@@ -149,6 +167,8 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     for name in config.bots:
         if name not in game.bots:
             raise ValueError(f"bots: unknown name {name!r}{nearest(name, game.bots)}")
+    shaping.check(game, config.shaping)
+    situations.chosen(game, config.situations)
     least = _own_decisions(game, config)
     if config.minibatch > least:
         raise ValueError(f"minibatch: at most {least}, an update's, got {config.minibatch}")
@@ -167,15 +187,19 @@ def _init(game, model, config, key, params=None) -> State:
     if params is None:
         params = model.init(params_key)
     members = (config.snapshots, len(config.bots), config.groups, config.rows)
+    actor = selfplay.start(game, actor_key, config.games, 0)
+    shaped, special = config.shaping.terms, config.situations.share
     return fresh(
         State,
         params,
         config.optim,
         key,
         replay=(),
-        actor=selfplay.start(game, actor_key, config.games, 0),
+        actor=actor,
         league=leagues.start(params, *members) if config.against else (),
         critic=critics.start(game, config.critic, critic_key) if config.critic.enabled else (),
+        earned=shaping.start(game, config.shaping, config.games) if shaped else (),
+        kept=situations.start(game, config.situations, actor.states) if special else (),
     )
 
 
@@ -197,9 +221,15 @@ def _update(game, model, config, state: State):
     if config.critic.enabled:
         seen = (config.critic, state.critic.params)
         choose = critics.watch(choose, game, *seen, config.discount)
-    actor, played, metrics = selfplay.play(game, choose, play_key, state.actor, config.steps, 0)
+    kept, special, playing = state.kept, None, (choose, play_key, state.actor, config.steps)
+    if config.situations.share:
+        practised = situations.play(game, config.situations, kept, *playing)
+        actor, played, metrics, kept, special = practised
+    else:
+        actor, played, metrics = selfplay.play(game, *playing, 0)
+    metrics |= rollout.leads(game, played)
     if config.against:
-        league, league_metrics = _results(game, config, league, played)
+        league, league_metrics = _results(game, config, league, played, special)
         metrics |= league_metrics
 
     if config.critic.enabled:
@@ -208,7 +238,13 @@ def _update(game, model, config, state: State):
     else:
         ends = rollout.end_values(game, model, params, actor.states)
         gained = _by_seat(config, played, ends)
-    data, spread = _decisions(game, config, played, *gained)
+    earned, nudge = state.earned, None
+    if config.shaping.terms:
+        numbers = (state.updates, config.discount, config.lam)
+        shaped = shaping.shape(game, config.shaping, earned, played, actor.states, *numbers)
+        earned, nudge, shaping_metrics = shaped
+        metrics |= shaping_metrics
+    data, spread = _decisions(game, config, played, *gained, nudge)
     weights, learned = _learn(game, model, config, state, data, learn_key)
     metrics |= learned | spread
     state = dataclasses.replace(
@@ -216,6 +252,8 @@ def _update(game, model, config, state: State):
         **weights,
         actor=actor,
         league=league,
+        earned=earned,
+        kept=kept,
         key=key,
         updates=state.updates + 1,
         env_steps=state.env_steps + played.done.size,
@@ -235,17 +273,21 @@ def _prepare(config, league: League, params, updates, key) -> League:
     """A snapshot and new opponents where due."""
     first = league.taken == 0
     due = first | (updates % config.snapshot_updates == 0)
-    league = jax.lax.cond(due, lambda x: leagues.snapshot(x, params, updates), lambda x: x, league)
+    take = functools.partial(leagues.snapshot, params=params, now=updates, evict=config.evict)
+    league = jax.lax.cond(due, take, lambda x: x, league)
     turn = jnp.where(first, 0, updates)
     period, power = config.opponent_updates, config.pfsp_power
     return leagues.draw(league, key, turn, period, power, config.bot_share)
 
 
-def _results(game, config, league: League, played) -> tuple[League, dict]:
-    """Count the games against opponents that ended."""
+def _results(game, config, league: League, played, special=None) -> tuple[League, dict]:
+    """Count the games against opponents that ended, but for `special` ones, bool[S, B]."""
     last = lambda x: x[:, -config.against :]  # noqa: E731
     shape = (played.done.shape[0], *league.fair.shape)
-    done = last(played.done).reshape(shape)
+    done = ended = last(played.done).reshape(shape)
+    if special is not None:
+        special = last(special).reshape(shape)
+        done = ended & ~special
     outcome = last(played.returns + played.reward).reshape(*shape, game.num_teams)
     team = rollout.sides(game, *league.fair.shape)
     own = jax.nn.one_hot(team, game.num_teams, dtype=bool)
@@ -263,7 +305,7 @@ def _results(game, config, league: League, played) -> tuple[League, dict]:
     for i, name in enumerate(config.bots):
         met = done & (league.opponent == places + i)[:, None]
         metrics[f"league/win/{name}"] = mean(score, met)
-    return leagues.record(league, done, score, config.league_fade), metrics
+    return leagues.record(league, ended, score, config.league_fade, special), metrics
 
 
 def _by_seat(config, played, ends) -> tuple[Array, Array]:
@@ -279,11 +321,12 @@ def _by_seat(config, played, ends) -> tuple[Array, Array]:
     return gained, value
 
 
-def _decisions(game, config, played, gained, judged) -> tuple[Batch, dict]:
+def _decisions(game, config, played, gained, judged, nudge=None) -> tuple[Batch, dict]:
     """All S * B decisions as one batch, those of others with weight 0, and metrics.
 
     Args:
       gained, judged: advantages and the values they are over, float32[S, B, T] absolute.
+      nudge: float32[S, B], what shaping adds to the mover's advantages, and to nothing else.
     """
     note, states = played.note, played.state
     team = frames.mover_team(game, states)
@@ -306,6 +349,8 @@ def _decisions(game, config, played, gained, judged) -> tuple[Batch, dict]:
         "value/advantage_spread": mean(spread),
         "rollout/own_share": mean(own),
     }
+    if nudge is not None:
+        advantage = advantage + nudge[..., None]
     if config.normalise:
         advantage = (advantage - middle) / spread
     batch = Batch(
