@@ -327,7 +327,9 @@ def test_a_bundle_without_q_plays_by_its_policy_only(tmp_path):
     model = build(MNK, config)
     meta = bundle.describe(MNK, agent="ppo", network=config)
     bundle.save(tmp_path / "p", model.init(jax.random.key(0)), meta)
-    assert agents.from_spec(f"{tmp_path}/p", MNK).agent.name.startswith(f"{tmp_path}/p:sims")
+    assert agents.from_spec(f"{tmp_path}/p", MNK).agent.name == f"{tmp_path}/p:net"
+    searching = agents.from_spec(f"{tmp_path}/p:search", MNK).agent.name
+    assert searching.startswith(f"{tmp_path}/p:sims")
     with pytest.raises(agents.AgentError, match="head: .*no Q head"):
         agents.from_spec(f"{tmp_path}/p:net:head=q", MNK)
 
