@@ -1,5 +1,6 @@
 """Shared by all tests: CPU, a private persistent compilation cache, and the toy games."""
 
+import gc
 import os
 import pathlib
 import tempfile
@@ -7,6 +8,7 @@ import tempfile
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
+import pytest
 
 import tests.toys.mnk  # noqa: F401  (registers "mnk")
 
@@ -16,3 +18,18 @@ _cache = os.environ.get("JAXGAMES_TEST_CACHE") or os.path.join(
 pathlib.Path(_cache).mkdir(mode=0o700, parents=True, exist_ok=True)
 jax.config.update("jax_compilation_cache_dir", _cache)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+#: Linux grants a process 65,530 memory maps, and every compiled program holds a dozen to
+#: hundreds of them; past that XLA crashes.
+MOST_MAPS = 20_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_memory_maps():
+    """Lets go of compiled programs between modules before there are too many."""
+    yield
+    maps = pathlib.Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
+        gc.collect()
