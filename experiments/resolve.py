@@ -14,14 +14,14 @@ from experiments.cli import COMMANDS
 def resolve(command: str, preset: str, overrides: Iterable[str]) -> configs.Resolved:
     """The checked settings of `command`; raises ConfigError.
 
-    With run.resume=true the base is the run's own config.yaml, and overrides go on top; a
+    Without a preset, `game=NAME` takes the one of that name. With run.resume=true the base is the run's own config.yaml, and overrides go on top; a
     preset named besides must be the one the run began with.
     """
     texts = tuple(overrides)
     given = {o.key: o.value for o in grammar.parse(texts)}
     sections = COMMANDS[command].sections or None
     if given.get("run.resume") is not True:
-        preset = preset or COMMANDS[command].default_config
+        preset = preset or _of_game(given.get("game")) or COMMANDS[command].default_config
         return configs.load(preset, texts, sections=sections)
     name = given.get("run.name", "")
     folder = pathlib.Path(str(given.get("run.dir", "runs"))) / str(name)
@@ -33,3 +33,8 @@ def resolve(command: str, preset: str, overrides: Iterable[str]) -> configs.Reso
     if preset and preset != began:
         raise configs.ConfigError("run.resume", f"{folder} began as {began!r}, not {preset!r}")
     return configs.load_file(folder / "config.yaml", texts, preset=began)
+
+
+def _of_game(name: object) -> str:
+    """The default preset of the game that `game=NAME` asks for; "" where there is none."""
+    return name if isinstance(name, str) and name in configs.presets() else ""
