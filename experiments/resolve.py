@@ -14,8 +14,9 @@ from experiments.cli import COMMANDS
 def resolve(command: str, preset: str, overrides: Iterable[str]) -> configs.Resolved:
     """The checked settings of `command`; raises ConfigError.
 
-    Without a preset, `game=NAME` takes the one of that name. With run.resume=true the base is the run's own config.yaml, and overrides go on top; a
-    preset named besides must be the one the run began with.
+    Without a preset, `game=NAME` takes the one of that name. With run.resume=true the base is
+    the run's own config.yaml, and overrides go on top; a preset named besides must be the one
+    the run began with.
     """
     texts = tuple(overrides)
     given = {o.key: o.value for o in grammar.parse(texts)}
