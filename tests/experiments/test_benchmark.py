@@ -5,6 +5,7 @@ import os
 import shlex
 
 from experiments import cli
+from experiments.resolve import resolve
 from experiments.shell import as_typed
 from tests.experiments.test_train_ppo import PPO
 from tests.toys.cli import TINY
@@ -56,3 +57,9 @@ def test_train_of_ppo_tells_the_parts_apart(capsys, tmp_path, monkeypatch):
 def test_commands_are_shown_as_a_shell_takes_them():
     words = ("jaxgames", "evaluate", "eval.agent='az:net'", "train.eval.opponents=[a,b]", "seed=1")
     assert shlex.split(as_typed(words)) == list(words)
+
+
+def test_a_game_by_name_takes_its_default_preset():
+    assert resolve("benchmark", "", ["game=guandan"]).config.agent == "ppo"
+    assert resolve("benchmark", "", ["game=guandan", "agent=alphazero"]).config.agent == "alphazero"
+    assert resolve("benchmark", "", ["game=mnk"]).config.network.kind == "conv"  # it has none
