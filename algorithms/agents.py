@@ -277,7 +277,7 @@ def from_spec(spec: str, game: Game) -> Seat:
     with one in `best/`. Options of bundles: `net` or `search`, `temp=` (net),
     `sims= worlds= candidates= policy= considered= scale= qscale=` (search), `head=policy|q`.
     Without options a bundle searches with 32 simulations in each of 4 worlds (1 if nothing is
-    hidden).
+    hidden), but one whose kind is in `PLAY_BARE` plays its network alone.
 
     Raises:
       AgentError: no such agent or option; `field` is "agent" or the option.
@@ -365,15 +365,13 @@ def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, mod
             changes[field] = _number(key, options[key], kind_of)
     try:
         config = dataclasses.replace(PLAY_SEARCH, **changes)
-        if config.num_candidates:
-            belief.require(game)
+        shown = f":sims={config.num_simulations}:worlds={config.num_worlds}"
+        for key in ("candidates", "policy", "considered", "scale", "qscale"):
+            if key in options:
+                shown += f":{key}={options[key]}"
+        return search_agent(game, model, config, head, f"{name}{shown}{suffix}")
     except ValueError as error:
         raise AgentError("agent", f"{name}: {error}") from None
-    shown = f":sims={config.num_simulations}:worlds={config.num_worlds}"
-    for key in ("candidates", "policy", "considered", "scale", "qscale"):
-        if key in options:
-            shown += f":{key}={options[key]}"
-    return search_agent(game, model, config, head, f"{name}{shown}{suffix}")
 
 
 def _number(field: str, text: str, kind: type) -> Any:

@@ -100,6 +100,21 @@ def fresh(
     )
 
 
+def advanced(
+    state: TrainState, metrics: Metrics, moves: Array | int, games: Array, **parts: Any
+) -> TrainState:
+    """`state` after an update that played so many moves and finished so many games; `parts` are
+    the fields that it changed besides."""
+    return dataclasses.replace(
+        state,
+        updates=state.updates + 1,
+        env_steps=state.env_steps + moves,
+        games=state.games + games,
+        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
+        **parts,
+    )
+
+
 def mean(values: Array, where: Array | None = None) -> Metric:
     """Average over all entries, or over those where the weight `where` is not zero."""
     values = jnp.asarray(values, jnp.float32)

@@ -81,7 +81,7 @@ class History:
         return [k.removeprefix(_WINRATE).removesuffix(_LOW) for k in lower]
 
 
-_TAUGHT = ("taught/", "loss/bc")
+_TAUGHT = "loss/bc"
 _WINRATE, _LOW, _HIGH = "eval/winrate/", "/low", "/high"
 
 
@@ -177,12 +177,17 @@ def _singles(history: History):
     return _grade(least > 0.9, least > 0.75), text
 
 
-def _search(history: History):
-    share = history.last("search/top_share")
-    if not share:
-        return None
-    mean = statistics.mean(share)
-    return _grade(False, mean > 0.95), f"the top move has {_percent(mean)} of the visits"
+def _seldom(metric: str, most: float, says: str):
+    """The rule that warns when the mean of the last values of `metric` is above `most`."""
+
+    def judge(history: History):
+        values = history.last(metric)
+        if not values:
+            return None
+        mean = statistics.mean(values)
+        return _grade(False, mean > most), says.format(_percent(mean))
+
+    return judge
 
 
 def _value(history: History):
@@ -214,22 +219,6 @@ def _seats(history: History):
     best = max(means, key=means.get)
     seat = best.rpartition("/")[2]
     return _grade(False, means[best] > 0.5), f"{seat} does best with {means[best]:+.2f} a game"
-
-
-def _games(history: History):
-    cap = history.last("selfplay/cap_share")
-    if not cap:
-        return None
-    mean = statistics.mean(cap)
-    return _grade(False, mean > 0.2), f"{_percent(mean)} of the games end at the cap"
-
-
-def _optimiser(history: History):
-    clipped = history.last("optim/clip_share")
-    if not clipped:
-        return None
-    mean = statistics.mean(clipped)
-    return _grade(False, mean > 0.5), f"the gradient of {_percent(mean)} of the steps was clipped"
 
 
 def _speed(history: History):
@@ -329,7 +318,7 @@ RULES: dict[str, Rule] = {
     "search": Rule(
         "warn when the top move has over 95 % of the visits on average",
         "search/top_share",
-        _search,
+        _seldom("search/top_share", 0.95, "the top move has {} of the visits"),
     ),
     "value": Rule(
         "warn when the explained variance is below 0, bad if the value's loss also is over "
@@ -343,9 +332,15 @@ RULES: dict[str, Rule] = {
         "selfplay/outcome",
         _seats,
     ),
-    "games": Rule("warn when over 20 % of the games end at the cap", "selfplay/cap_share", _games),
+    "games": Rule(
+        "warn when over 20 % of the games end at the cap",
+        "selfplay/cap_share",
+        _seldom("selfplay/cap_share", 0.2, "{} of the games end at the cap"),
+    ),
     "optimiser": Rule(
-        "warn when over 50 % of the steps are clipped", "optim/clip_share", _optimiser
+        "warn when over 50 % of the steps are clipped",
+        "optim/clip_share",
+        _seldom("optim/clip_share", 0.5, "the gradient of {} of the steps was clipped"),
     ),
     "speed": Rule("warn below half of the run's median", "env/steps_per_s", _speed),
     "strength": Rule(

@@ -13,7 +13,6 @@ import dataclasses
 import functools
 import math
 import resource
-import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -334,9 +333,8 @@ class Trainer:
         bundle.save(self.folder.path / "best", state.params, meta)
 
     def _members(self, state: TrainState) -> list[str]:
-        """The learner's former selves as bundles league/UPDATES, and nothing else there."""
+        """The learner's former selves as bundles league/UPDATES, beside those left earlier."""
         folder, members = self.folder.path / "league", self.learner.members(state)
-        shutil.rmtree(folder, ignore_errors=True)
         for updates, params in members:
             bundle.save(folder / str(updates), params, self._meta(step=updates))
         return [str(folder / str(updates)) for updates, _ in members]

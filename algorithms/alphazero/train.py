@@ -20,6 +20,7 @@ from algorithms.alphazero.loss import Batch, loss
 from algorithms.learner import (
     Learner,
     TrainState,
+    advanced,
     fresh,
     make_learner,
     mean,
@@ -235,17 +236,17 @@ def _update(game, model, config, replay, act, steps, learn_steps, state: TrainSt
     )
     metrics |= play_metrics | {name: mean(values) for name, values in measures.items()}
     metrics["replay/size"] = mean(replay.size(ring))
-    state = dataclasses.replace(
+    moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
+    state = advanced(
         state,
+        metrics,
+        moves,
+        games,
         params=params,
         opt_state=opt_state,
         replay=ring,
         actor=actor,
         key=key,
-        updates=state.updates + 1,
-        env_steps=state.env_steps + steps * config.games,
-        games=state.games + played.done.sum(dtype=jnp.int32),
-        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
     )
     return state, metrics
 

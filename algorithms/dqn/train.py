@@ -18,6 +18,7 @@ from algorithms.dqn.loss import Batch, loss, targets
 from algorithms.learner import (
     Learner,
     TrainState,
+    advanced,
     fresh,
     make_learner,
     mean,
@@ -232,18 +233,18 @@ def _update(game, model, config, replay, act, steps, learn_steps, state: DQNStat
     metrics |= play_metrics
     metrics["replay/size"] = mean(replay.size(ring))
     metrics["selfplay/epsilon"] = mean(epsilon(config, state.updates))
-    state = dataclasses.replace(
+    moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
+    state = advanced(
         state,
+        metrics,
+        moves,
+        games,
         params=params,
         target=target,
         opt_state=opt_state,
         replay=dataclasses.replace(ring, priority=priority, max_priority=max_priority),
         actor=actor,
         key=key,
-        updates=state.updates + 1,
-        env_steps=state.env_steps + steps * config.games,
-        games=state.games + played.done.sum(dtype=jnp.int32),
-        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
     )
     return state, metrics
 

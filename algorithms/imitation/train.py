@@ -24,6 +24,7 @@ from algorithms.imitation.teachers import mixed, teacher
 from algorithms.learner import (
     Learner,
     TrainState,
+    advanced,
     finish,
     fresh,
     report_metrics,
@@ -186,17 +187,16 @@ def _update(game, model, config, source: Source, data, state: TrainState):
         source.ready(replay), learn, lambda p, o: (p, o, nothing), state.params, state.opt_state
     )
     metrics |= learned
-    state = dataclasses.replace(
+    state = advanced(
         state,
+        metrics,
+        moves,
+        games,
         params=params,
         opt_state=opt_state,
         replay=replay,
         actor=actor,
         key=key,
-        updates=state.updates + 1,
-        env_steps=state.env_steps + moves,
-        games=state.games + games,
-        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
     )
     return state, metrics
 

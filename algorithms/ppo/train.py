@@ -20,6 +20,7 @@ from algorithms import frames, optim, returns, selfplay
 from algorithms.learner import (
     Learner,
     TrainState,
+    advanced,
     count,
     fresh,
     make_learner,
@@ -247,18 +248,17 @@ def _update(game, model, config, state: State):
     data, spread = _decisions(game, config, played, *gained, nudge)
     weights, learned = _learn(game, model, config, state, data, learn_key)
     metrics |= learned | spread
-    state = dataclasses.replace(
+    state = advanced(
         state,
+        metrics,
+        played.done.size,
+        played.done.sum(dtype=jnp.int32),
         **weights,
         actor=actor,
         league=league,
         earned=earned,
         kept=kept,
         key=key,
-        updates=state.updates + 1,
-        env_steps=state.env_steps + played.done.size,
-        games=state.games + played.done.sum(dtype=jnp.int32),
-        nan_skips=state.nan_skips + metrics["optim/nan_skips"][0].astype(jnp.int32),
     )
     return state, metrics
 
@@ -381,13 +381,15 @@ def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, d
     def critic_loss(params, batch):
         return critics.loss(critics.model(game, config.critic), params, batch)
 
+    # A critic that learns alone leaves the network as it is, the decay of its weights included.
+    hyper = state.hyper | {"weight_decay": state.hyper["weight_decay"] * learning}
     rate = state.hyper["learning_rate"] * config.critic.rate
     critic_hyper = state.hyper | {"learning_rate": rate}
 
     def step(carry, batch):
         params, opt_state, critic = carry
         value, metrics, grads = optim.gradients(one_loss, params, batch, config.micro_batch)
-        params, opt_state, report = optim.step(state.hyper, params, opt_state, value, grads)
+        params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
         metrics = total(metrics) | report_metrics(report)
         if judging:
             weights = (critic.params, critic.opt_state)

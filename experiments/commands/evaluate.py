@@ -80,11 +80,6 @@ def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) 
     }
     found = {}
     for number, (name, game) in enumerate(games.items()):
-
-        def told(done: int, total: int, number: int = number) -> None:
-            if progress is not None:
-                progress(number * total + done, len(games) * total)
-
         found[name] = arena.evaluate_paired(
             game,
             *seats[name],
@@ -93,10 +88,20 @@ def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) 
             sprt=settings.sprt,
             capacity=settings.capacity or None,
             resamples=settings.bootstrap,
-            progress=told,
+            progress=part_of(progress, number, len(games)),
         )
     metas = (dict(s.meta) for s in next(iter(seats.values())))
     return Report(found, dict(zip(specs, metas, strict=True)))
+
+
+def part_of(progress: Callable[[int, int], None] | None, number: int, of: int):
+    """`progress` of the whole, told by the part `number` of so many equal ones."""
+
+    def told(done: int, total: int) -> None:
+        if progress is not None:
+            progress(number * total + done, of * total)
+
+    return told
 
 
 def forms_of(resolved: Resolved, key: str, wanted: Sequence[str]) -> dict[str, Game]:

@@ -11,7 +11,7 @@ from typing import Any
 from algorithms import agents, arena, ratings
 from configs import ConfigError, Resolved
 from experiments import errors
-from experiments.commands.evaluate import device, forms_of, seat, write
+from experiments.commands.evaluate import device, forms_of, part_of, seat, write
 from experiments.device import select, use_compile_cache
 from experiments.progress import Progress
 from experiments.shell import as_typed
@@ -68,11 +68,6 @@ def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) 
     }
     forms = {}
     for number, (name, game) in enumerate(games.items()):
-
-        def told(done: int, total: int, number: int = number) -> None:
-            if progress is not None:
-                progress(number * total + done, len(games) * total)
-
         meetings = arena.round_robin(
             game,
             pools[name],
@@ -80,7 +75,7 @@ def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) 
             config.seed,
             capacity=settings.capacity or None,
             resamples=settings.bootstrap,
-            progress=told,
+            progress=part_of(progress, number, len(games)),
         )
         forms[name] = describe(game, meetings, specs.index(anchor), settings.prior)
     pool = next(iter(pools.values()))

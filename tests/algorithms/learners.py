@@ -7,6 +7,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from algorithms import alphazero, dqn, networks, optim
 from algorithms.search.config import SearchConfig
@@ -30,6 +31,28 @@ def toy(**options):
     """(game, model): by default tic-tac-toe."""
     game = Toy(mnk.Rules(**options))
     return game, networks.build(game, NETWORK)
+
+
+@functools.cache
+def dense_toy():
+    """Tic-tac-toe with a network of dense layers and no Q head."""
+    game, _ = toy()
+    config = networks.NetworkConfig(channels=8, blocks=0, hidden=64, kind="cards", q_head=False)
+    return game, networks.build(game, config)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def keys_are_used_once():
+    """Every trace in a module that imports this raises if it uses a PRNG key twice."""
+    with jax.debug_key_reuse(True):
+        yield
+
+
+def two_chunks(learner):
+    """A state after one chunk, the state after two, the metrics of the second."""
+    first, _ = learner.run_chunk(learner.init(jax.random.key(0)))
+    second, metrics = learner.run_chunk(copy(first))
+    return first, second, metrics
 
 
 ALPHAZERO = alphazero.Config(

@@ -12,14 +12,8 @@ from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
 from jaxgames import core
 from tests.algorithms import learners
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 from tests.algorithms.toy_play import losing_lines
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_are_used_once():
-    """Every trace in this module raises if it uses a PRNG key twice."""
-    with jax.debug_key_reuse(True):
-        yield
 
 
 @pytest.fixture(scope="module")

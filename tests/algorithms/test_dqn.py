@@ -11,14 +11,8 @@ from algorithms.dqn.train import epsilon, follow
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
 from tests.algorithms import learners
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 from tests.algorithms.toy_play import losing_lines
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_are_used_once():
-    """Every trace in this module raises if it uses a PRNG key twice."""
-    with jax.debug_key_reuse(True):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +22,7 @@ def learner():
 
 @pytest.fixture(scope="module")
 def early(learner):
-    first, _ = learner.run_chunk(learner.init(jax.random.key(0)))
-    second, metrics = learner.run_chunk(learners.copy(first))
-    return first, second, metrics
+    return learners.two_chunks(learner)
 
 
 def test_learns_tic_tac_toe(learner, early):

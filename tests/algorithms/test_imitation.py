@@ -15,6 +15,7 @@ from algorithms.imitation.loss import BINS, Batch, calibration, loss, validation
 from algorithms.learner import finish
 from jaxgames import core
 from tests.algorithms import learners
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 
 CLONE = imitation.Config(
     teacher="first",
@@ -35,32 +36,14 @@ CLONE = imitation.Config(
 KEY = jax.eval_shape(jax.random.key, 0)
 
 
-@functools.cache
-def toy():
-    """Tic-tac-toe with a network of dense layers and no Q head."""
-    game, _ = learners.toy()
-    config = networks.NetworkConfig(channels=8, blocks=0, hidden=64, kind="cards", q_head=False)
-    return game, networks.build(game, config)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_are_used_once():
-    """Every trace in this module raises if it uses a PRNG key twice."""
-    with jax.debug_key_reuse(True):
-        yield
-
-
 @pytest.fixture(scope="module")
 def learner():
-    return imitation.make(*toy(), CLONE)
+    return imitation.make(*learners.dense_toy(), CLONE)
 
 
 @pytest.fixture(scope="module")
 def early(learner):
-    """A state after one chunk, the state after two, the metrics of the second."""
-    first, _ = learner.run_chunk(learner.init(jax.random.key(0)))
-    second, metrics = learner.run_chunk(learners.copy(first))
-    return first, second, metrics
+    return learners.two_chunks(learner)
 
 
 # ---- learning ----
@@ -69,7 +52,7 @@ def early(learner):
 def test_copies_its_teacher(learner, early):
     """After some chunks it plays as its teacher does, also in positions nobody taught it, and
     knows what they are worth."""
-    game, model = toy()
+    game, model = learners.dense_toy()
     state = learners.copy(early[1])
     for _ in range(8):
         state, metrics = learner.run_chunk(state)
@@ -116,7 +99,7 @@ def test_begins_with_given_weights(learner, early):
 
 def test_the_network_may_play_while_its_teacher_teaches():
     """Half of the moves are the network's, here the last free cell; the labels stay the bot's."""
-    game, _ = toy()
+    game, _ = learners.dense_toy()
     bot = imitation.teacher(game, "first", 0.0)
     choose = teachers.mixed(game, Last(), bot, 0.5, None)
     actor = selfplay.start(game, jax.random.key(0), 64, 0)
@@ -167,7 +150,7 @@ def test_validation_gives_no_gradient(learner, early):
 
 def test_games_for_validation_never_change_sides():
     """The rings hold other games, row by row, in every update."""
-    source = train._source(*toy(), CLONE)
+    source = train._source(*learners.dense_toy(), CLONE)
     replay, actor = jax.jit(source.start)(jax.random.key(0))
     replay, _, moves, games, _ = jax.jit(source.gather)(jax.random.key(1), (), replay, actor)
     assert replay["learn"].game.shape == (32, 24) and replay["validation"].game.shape == (32, 8)
@@ -176,7 +159,7 @@ def test_games_for_validation_never_change_sides():
 
 def test_without_validation_all_games_are_learnt_from():
     config = dataclasses.replace(CLONE, validation_share=0.0, chunk_updates=3)
-    learner = imitation.make(*toy(), config)
+    learner = imitation.make(*learners.dense_toy(), config)
     state, metrics = jax.eval_shape(lambda key: learner.run_chunk(learner.init(key)), KEY)
     assert not any(name.startswith("val/") for name in metrics)
     assert state.replay["learn"].game.shape[1] == 32
@@ -222,8 +205,8 @@ def _length(moves):
 def reader(noted):
     """The learner of those games, 40 % of them for validation, and a state."""
     with jax.debug_key_reuse(False):
-        game = Noted(learners.toy()[0].rules)
-        model = networks.build(game, toy()[1].config)
+        game = Noted(learners.dense_toy()[0].rules)
+        model = networks.build(game, learners.dense_toy()[1].config)
         config = dataclasses.replace(
             CLONE, data=str(noted), validation_share=0.4, teacher="", chunk_updates=30
         )
@@ -258,7 +241,7 @@ def test_logged_outcomes_are_the_movers(noted, reader):
     """The winner's decisions are worth 1 to its team, whoever moves."""
     _, source, _ = reader
     for part in source.data.values():
-        batch = jax.jit(functools.partial(train._batch, Noted(learners.toy()[0].rules)))(part)
+        batch = jax.jit(functools.partial(train._batch, Noted(learners.dense_toy()[0].rules)))(part)
         np.testing.assert_allclose(batch.target.sum(-1), 0.0, atol=1e-6)
         mover = np.asarray(part.state.current_player)
         won = np.take_along_axis(np.asarray(part.outcome), mover[:, None], 1)[:, 0]
@@ -287,19 +270,19 @@ def test_logs_for_validation_give_no_gradient(reader):
     ],
 )
 def test_logs_that_do_not_serve_are_named(noted, options, why):
-    game = Noted(learners.toy()[0].rules)
+    game = Noted(learners.dense_toy()[0].rules)
     config = dataclasses.replace(CLONE, **(dict(data=str(noted)) | options))
     with pytest.raises(ValueError, match=why):
-        imitation.make(game, networks.build(game, toy()[1].config), config)
+        imitation.make(game, networks.build(game, learners.dense_toy()[1].config), config)
     with pytest.raises(ValueError, match="^data: mnk has no logs"):
-        imitation.make(*toy(), config)
+        imitation.make(*learners.dense_toy(), config)
 
 
 # ---- positions kept small ----
 
 
 def test_packed_positions_come_back():
-    game, _ = toy()
+    game, _ = learners.dense_toy()
     states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 3))
     states = jax.vmap(game.step, (0, 0, None))(states, jnp.arange(3), jax.random.key(1))
     packed = sources.pack(states)
@@ -385,4 +368,4 @@ def test_bad_settings_are_named(field, options):
 
 def test_a_teacher_that_the_game_does_not_have_is_named():
     with pytest.raises(ValueError, match="^teacher: unknown name 'frist'; did you mean first"):
-        imitation.make(*toy(), dataclasses.replace(CLONE, teacher="frist"))
+        imitation.make(*learners.dense_toy(), dataclasses.replace(CLONE, teacher="frist"))

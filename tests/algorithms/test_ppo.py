@@ -15,6 +15,7 @@ from algorithms.ppo import league as leagues
 from algorithms.ppo import rollout, train
 from algorithms.ppo.loss import Batch, loss
 from tests.algorithms import learners
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 from tests.toys import highcard
 
 PPO = ppo.Config(
@@ -39,32 +40,14 @@ PPO = ppo.Config(
 )
 
 
-@functools.cache
-def toy():
-    """Tic-tac-toe with a network of dense layers and no Q head."""
-    game, _ = learners.toy()
-    config = networks.NetworkConfig(channels=8, blocks=0, hidden=64, kind="cards", q_head=False)
-    return game, networks.build(game, config)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_are_used_once():
-    """Every trace in this module raises if it uses a PRNG key twice."""
-    with jax.debug_key_reuse(True):
-        yield
-
-
 @pytest.fixture(scope="module")
 def learner():
-    return ppo.make(*toy(), PPO)
+    return ppo.make(*learners.dense_toy(), PPO)
 
 
 @pytest.fixture(scope="module")
 def early(learner):
-    """A state after one chunk, the state after two, the metrics of the second."""
-    first, _ = learner.run_chunk(learner.init(jax.random.key(0)))
-    second, metrics = learner.run_chunk(learners.copy(first))
-    return first, second, metrics
+    return learners.two_chunks(learner)
 
 
 # ---- learning ----
@@ -72,7 +55,7 @@ def early(learner):
 
 def test_learns_tic_tac_toe(learner, early):
     """From scratch to a clear lead over random play, some of which it has met."""
-    game, model = toy()
+    game, model = learners.dense_toy()
     state = learners.copy(early[1])
     against_random = []
     for _ in range(50):
@@ -142,8 +125,8 @@ def critical():
     game, model = hidden_toy()
     sizes = dataclasses.replace(model.config, hidden=48)
     critic = ppo.CriticConfig(enabled=True, candidates=3, updates=8, rate=2.0, network=sizes)
-    still = dataclasses.replace(PPO.optim, weight_decay=0.0)
-    options = dict(bots=(), opponent_share=0.0, discount=1.0, chunk_updates=8, optim=still)
+    assert PPO.optim.weight_decay > 0  # which must not move weights that do not learn yet
+    options = dict(bots=(), opponent_share=0.0, discount=1.0, chunk_updates=8)
     learner = ppo.make(game, model, dataclasses.replace(PPO, critic=critic, **options))
     return game, model, learner, learner.init(jax.random.key(0))
 
@@ -170,7 +153,7 @@ def test_a_critic_learns_alone_at_first(critical):
 
 def test_a_sum_over_the_moves_judged_is_the_expectation():
     """Over many draws, share times anything sums to its mean under the whole policy."""
-    game, model = toy()
+    game, model = learners.dense_toy()
     params = model.init(jax.random.key(0))
     params["policy"]["out"]["bias"] += jnp.linspace(0.0, 3.0, 9)
     states = jax.vmap(game.init)(jax.random.split(jax.random.key(1), 1))
@@ -247,7 +230,7 @@ def made_batch(model, params, states, advantage, weight):
 
 @functools.cache
 def some_batch():
-    game, model = toy()
+    game, model = learners.dense_toy()
     advantage = jnp.array([1.0, -2.0, 0.5, 0.25, -1.0, 3.0])
 
     @jax.jit
@@ -369,7 +352,7 @@ def test_samples_are_legal_and_fair():
 @pytest.fixture(scope="module")
 def played(early):
     """Twelve steps against the bot and a snapshot, and the decisions to learn from."""
-    game, model = toy()
+    game, model = learners.dense_toy()
     state = early[1]
     league = dataclasses.replace(state.league, opponent=jnp.array([3, 0]))  # bot, snapshot
     choose = rollout.league_play(game, model, state.params, league, PPO.bots)
@@ -385,7 +368,7 @@ def played(early):
 
 def test_opponents_move_their_own_seats(played):
     """In games against the bot its moves are the bot's and do not count; elsewhere all do."""
-    game, _ = toy()
+    game, _ = learners.dense_toy()
     played, _ = played
     own, seat = np.asarray(played.note["own"]), np.asarray(played.state.current_player)
     assert own[:, : -PPO.against].all()
@@ -528,4 +511,4 @@ def test_bad_settings_are_named(field, options):
 )
 def test_what_the_game_does_not_have_is_named(field, options):
     with pytest.raises(ValueError, match=f"^{field}: "):
-        ppo.make(*toy(), dataclasses.replace(PPO, **options))
+        ppo.make(*learners.dense_toy(), dataclasses.replace(PPO, **options))

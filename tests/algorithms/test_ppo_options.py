@@ -14,6 +14,7 @@ from algorithms.ppo.critic import CriticConfig
 from algorithms.ppo.shaping import ShapingConfig
 from algorithms.ppo.situations import SituationsConfig
 from tests.algorithms import learners
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 from tests.toys import buttons
 
 PPO = ppo.Config(
@@ -50,12 +51,6 @@ def toy():
     game = buttons.make()
     config = networks.NetworkConfig(channels=8, blocks=0, hidden=32, kind="cards", q_head=False)
     return game, networks.build(game, config)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_are_used_once():
-    with jax.debug_key_reuse(True):
-        yield
 
 
 # ---- off ----

@@ -10,16 +10,11 @@ import pytest
 from algorithms import selfplay
 from algorithms.ppo import situations
 from jaxgames.core import random_bot
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 from tests.toys import buttons
 
 GAMES = 8
 CONFIG = situations.SituationsConfig(share=0.5, kept=5, added=2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_are_used_once():
-    with jax.debug_key_reuse(True):
-        yield
 
 
 @functools.cache

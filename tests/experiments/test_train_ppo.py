@@ -60,6 +60,8 @@ def test_a_run_and_its_resumption(tmp_path):
     assert result["league"] == [str(league / "4"), str(league / "6")]
     assert sorted(path.name for path in league.iterdir()) == ["4", "6"]
     assert bundle.read_meta(league / "4")["step"] == 4
+    # Those of the run before it was resumed are still there.
+    assert {"4", "6"} < {path.name for path in (tmp_path / "part" / "league").iterdir()}
 
     meta = bundle.read_meta(tmp_path / "whole" / "best")
     assert meta["agent"] == "ppo" and meta["network"]["kind"] == "cards"
