@@ -17,6 +17,7 @@ from jaxgames.record import Record, RecordError
 
 register("sequence", "jaxgames.sequence.game:Sequence")
 register("guandan", "jaxgames.guandan.game:Guandan")
+register("eight_in_a_row", "jaxgames.eight_in_a_row.game:EightInARow")
 
 __version__ = "0.1.0"
 __all__ = [

@@ -1,0 +1,276 @@
+"""Eight-in-a-Row as a `core.Game`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgames import core
+from jaxgames.eight_in_a_row import lines, observe, session, standing
+from jaxgames.eight_in_a_row.rules import PRESETS, Rules, SessionState, State, counting
+
+
+@dataclasses.dataclass(frozen=True)
+class EightInARow(core.Game):
+    """m,n,k for one to four seats with chain profiles, caps and sessions.
+
+    An action is the cell a stone is put on, row * W + col.
+    """
+
+    rules: Rules
+
+    id: ClassVar[str] = "eight_in_a_row"
+    version: ClassVar[str] = "1"
+    rules_type: ClassVar[type] = Rules
+    presets: ClassVar = PRESETS
+
+    # ---- sizes ----
+
+    @property
+    def num_players(self) -> int:
+        return self.rules.players
+
+    @property
+    def num_actions(self) -> int:
+        return self.rules.cells
+
+    @property
+    def team_of(self) -> tuple[int, ...]:
+        return tuple(range(self.rules.players))
+
+    @property
+    def max_steps(self) -> int:
+        games = self.rules.session_games if self.rules.unit == "session" else 1
+        cap = self.rules.max_plies
+        # with a bucket the cap is the default of `start`, not a bound
+        plies = min(cap, self.rules.cells) if cap and not self.rules.bucket else self.rules.cells
+        return games * plies
+
+    @property
+    def reward_sum(self) -> float | None:
+        values = self.rules.place_payoffs
+        if len(values) == 1:
+            return None
+        return None if self.rules.profile == "wdl" and sum(values) else float(sum(values))
+
+    @property
+    def outcomes(self) -> tuple[float, ...]:
+        """The payoffs of places, shared ones too where the profile shares; without forfeits."""
+        values = self.rules.place_payoffs
+        if self.rules.profile == "wdl" or len(values) == 1:
+            return tuple(sorted({0.0, *values}))
+        table = self._payoff_table.astype(np.float32)
+        together = range(1, len(values) + 1 if self.rules.profile == "fair" else 2)
+        found = {float(table[a, n - 1]) for n in together for a in range(len(values) + 1 - n)}
+        return tuple(sorted(found))
+
+    @property
+    def bound_rules(self) -> tuple[str, ...]:
+        bound = ("players", "profile", "payoffs", "unit")
+        whole = max(self.rules.shape) <= observe.WINDOW
+        return (*bound, "rows", "cols", "bucket") if whole else bound
+
+    @property
+    def forms(self):
+        return {self.rules.unit: self}
+
+    @property
+    def board_shape(self) -> tuple[int, int]:
+        return self.rules.shape
+
+    @property
+    def board_actions(self) -> int:
+        return 1
+
+    # ---- dynamics ----
+
+    def _init(self, key):
+        del key
+        return self.start()
+
+    def start(self, rows=None, cols=None, win_length=None, max_plies=None) -> State:
+        """A first position, with a bucket on a board of its own (each int or int32[], traced).
+
+        Args:
+          rows, cols: at most the bucket's side; None: the options' own, as for the others.
+          win_length: 2 to K and to the longer side.
+          max_plies: 0: no cap.
+
+        Raises ValueError for sizes given without a bucket, and for ones that do not fit where
+        they are no traced values.
+        """
+        rules = self.rules
+        given = dict(rows=rows, cols=cols, win_length=win_length, max_plies=max_plies)
+        given = {name: value for name, value in given.items() if value is not None}
+        self._check_start(given)
+        sizes = {
+            name: given.get(name, getattr(rules, name))
+            for name in ("rows", "cols", "win_length", "max_plies")
+        }
+        height, width = rules.shape
+        on_board = (np.arange(height)[:, None] < sizes["rows"]) & (
+            np.arange(width)[None, :] < sizes["cols"]
+        )
+        on_board = jnp.asarray(on_board)
+        p, c = rules.players, rules.cells
+        place, runs = counting(c), counting(4 * -(-c // p))
+        fields = dict(
+            game=self,
+            current_player=jnp.int32(0),
+            legal_action_mask=on_board.reshape(-1),
+            rewards=jnp.zeros(p, jnp.float32),
+            terminated=jnp.bool_(False),
+            truncated=jnp.bool_(False),
+            illegal=jnp.bool_(False),
+            cells=jnp.where(on_board, jnp.int8(0), jnp.int8(-1)),
+            ply=jnp.zeros((), place),
+            last=jnp.full(p, -1, place),
+            runs=jnp.zeros((p, rules.longest - 1), runs),
+            dims=jnp.stack([jnp.asarray(v, jnp.int16) for v in sizes.values()]),
+        )
+        if rules.unit == "session":
+            return SessionState(**fields, **session.fresh(p))
+        return State(**fields)
+
+    def _check_start(self, given: dict) -> None:
+        rules = self.rules
+        if given and not rules.bucket:
+            raise ValueError(f"{min(given)}: only a game with a bucket takes sizes at its start")
+        known = {k: v for k, v in given.items() if not isinstance(v, jax.core.Tracer)}
+        if known and len(known) == len(given):
+            dataclasses.replace(rules, **{k: int(v) for k, v in known.items()})
+            if int(known.get("win_length", 2)) > rules.longest:
+                raise ValueError(f"win_length: at most {rules.longest} with these options")
+
+    def _step(self, state, action, key):
+        del key
+        rules, mover = self.rules, state.current_player
+        stone = (mover + 1).astype(jnp.int8)
+        rows, cols, win_length, cap = self._sizes(state)
+        ply = state.ply + jnp.ones((), state.ply.dtype)
+
+        beside = lines.reach(state.cells, action, stone, rules.longest)
+        won = jnp.any(beside.sum(axis=1) + 1 >= win_length)
+        capped = ~won & (cap > 0) & (ply >= cap)
+        over = won | capped | (ply >= rows * cols)
+
+        mine = np.arange(rules.players) == mover
+        runs = state.runs + jnp.where(mine[:, None], _new_runs(beside, win_length, state.runs), 0)
+        here = np.arange(rules.cells) == action
+        cells = jnp.where(here.reshape(rules.shape), stone, state.cells)
+        nxt = state.replace(
+            current_player=(mover + 1) % rules.players,
+            legal_action_mask=state.legal_action_mask & ~here,
+            terminated=over & ~capped,
+            truncated=capped,
+            cells=cells,
+            ply=ply,
+            last=jnp.where(mine, action, state.last).astype(state.last.dtype),
+            runs=runs,
+        )
+        place = self._places(runs, jnp.where(won, mover, -1))
+        if rules.unit == "session":
+            return session.after_game(nxt, over, place)
+        return nxt.replace(rewards=jnp.where(over, self._payoffs(place, won, mover), 0.0))
+
+    def _sizes(self, state):
+        """(rows, cols, win length, cap): constants unless there is a bucket."""
+        rules = self.rules
+        if rules.bucket:
+            return tuple(state.dims.astype(jnp.int32))
+        return rules.rows, rules.cols, rules.win_length, rules.max_plies
+
+    @property
+    def _payoff_table(self) -> np.ndarray:
+        return standing.shares(self.rules.place_payoffs).astype(np.float32)
+
+    def _places(self, runs, winner):
+        ahead = standing.winner_first(standing.ahead_by_runs(runs), winner)
+        return standing.places(ahead, shared=self.rules.profile == "fair")
+
+    def _payoffs(self, place, won, mover):
+        """float32[P], what a finished game pays."""
+        if self.rules.profile == "wdl" or self.rules.players == 1:
+            mine = np.arange(self.rules.players) == mover
+            return jnp.where(won, jnp.where(mine, jnp.float32(1), jnp.float32(-1)), 0.0)
+        return standing.paid(place, self._payoff_table)
+
+    def forfeit_rewards(self, team):
+        """float32[P]: the last place's payoff, the others share the other places' payoffs.
+
+        Under wdl, of more than two seats, nobody wins by it.
+        """
+        values = self.rules.place_payoffs
+        if len(values) == 1:
+            return jnp.full(1, -1, jnp.float32)
+        rest = float(np.mean(values[:-1]))
+        if self.rules.profile == "wdl" and len(values) > 2:
+            rest = 0.0
+        mine = np.arange(len(values)) == team
+        return jnp.where(mine, jnp.float32(values[-1]), jnp.float32(rest))
+
+    # ---- knowledge ----
+
+    def observe(self, state, player):
+        return observe.observe(state, player)
+
+    def observe_all(self, state, player):
+        return observe.observe(state, player)
+
+    def resample(self, state, player, key):
+        del player, key
+        return state
+
+    # ---- text and pictures ----
+
+    def action_to_text(self, state, action):
+        from jaxgames.eight_in_a_row import text
+
+        return text.action_to_text(self, action, state)
+
+    def action_from_text(self, state, string):
+        from jaxgames.eight_in_a_row import text
+
+        return text.action_from_text(self, string, state)
+
+    def to_text(self, state):
+        from jaxgames.eight_in_a_row import text
+
+        return text.to_text(state)
+
+    def from_text(self, string):
+        from jaxgames.eight_in_a_row import text
+
+        return text.from_text(self, string)
+
+    def explain_illegal(self, state, action):
+        from jaxgames.eight_in_a_row import text
+
+        return text.explain_illegal(state, action)
+
+    def draw(self, state, viewer=None):
+        from jaxgames.eight_in_a_row import draw
+
+        return draw.svg(state, viewer)
+
+    def draw_text(self, state, viewer=None):
+        from jaxgames.eight_in_a_row import draw
+
+        return draw.terminal(state, viewer)
+
+
+def _new_runs(beside, win_length, like):
+    """[K-1]: how a stone changes its seat's counts of runs, given the runs beside it.
+
+    In each direction the runs on both sides and the stone become one run.
+    """
+    length = np.arange(1, like.shape[-1] + 1)
+    merged = beside.sum(axis=1) + 1
+    made = (merged[:, None] == length) & (length < win_length)
+    gone = beside.reshape(-1)[:, None] == length
+    change = made.sum(axis=0, dtype=jnp.int32) - gone.sum(axis=0, dtype=jnp.int32)
+    return change.astype(like.dtype)
