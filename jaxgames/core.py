@@ -201,6 +201,12 @@ class Game(abc.ABC):
         return 0.0
 
     @property
+    def outcomes(self) -> tuple[float, ...] | None:
+        """What a seat's rewards of a whole game can sum to, rising, forfeits left out; None:
+        anything in [-1, 1]."""
+        return None
+
+    @property
     def board_shape(self) -> tuple[int, int]:
         """(H, W) of `observe(...)["board"]`, int8[H, W, C]."""
         return (1, 1)
@@ -293,6 +299,13 @@ class Game(abc.ABC):
         Depends only on what `player` knows and on `key`; a game without hidden
         information returns the state itself.
         """
+
+    def viewer(self, size: int = 0) -> Any:
+        """The `jaxgames.view.Viewer` through which an agent sees and acts where one head over
+        all actions may be too large; `size`: cells of its side, 0: the game's own choice."""
+        from jaxgames import view
+
+        return view.Whole(self)
 
     # ---- hints for searches (game; optional) ----
 
