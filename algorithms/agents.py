@@ -292,7 +292,7 @@ def from_spec(spec: str, game: Game) -> Seat:
     options = _parse_options(spec, texts)
     meta = bundle.read_meta(path)
     bundle.check_game(meta, game)
-    model = build(game, _network_config(meta["network"]))
+    model = _bundle_model(meta, game)
     expected = jax.eval_shape(model.init, jax.random.key(0))
     params = jax.tree.map(jnp.asarray, bundle.load(path, expected, game).params)
     origin = {k: meta[k] for k in ("agent", "step", "run", "sha256", "strength") if k in meta}
@@ -303,18 +303,24 @@ def weights(name: str, model: Model) -> Any:
     """The weights of a packaged bundle, or of the bundle or run folder at the path `name`, for
     exactly the game and the network of `model`.
 
+    One thing may be missing: a bundle of a network without advice, alike in all else, begins
+    an advised one, with fresh weights for what it makes of the advice.
+
     Raises:
       AgentError: no such bundle. BundleError: a broken one, or one of another game or network.
     """
     path = _bundle_path(name, model.game)
     meta = bundle.read_meta(path)
     bundle.check_game(meta, model.game)
-    theirs, ours = dataclasses.asdict(_network_config(meta["network"])), vars(model.config)
-    for field, want in ours.items():
-        if theirs[field] != want:
-            raise bundle.BundleError(f"network.{field}", f"it has {theirs[field]}, not {want}")
-    expected = jax.eval_shape(model.init, jax.random.key(0))
-    return jax.tree.map(jnp.asarray, bundle.load(path, expected, model.game).params)
+    theirs, wanted, fresh = _bundle_model(meta, model.game), model.config, {}
+    if wanted.advice and not theirs.config.advice:
+        wanted = dataclasses.replace(wanted, advice="", trust=theirs.config.trust)
+        fresh = {"advice": model.init(jax.random.key(0))["advice"]}
+    for field, want in vars(wanted).items():
+        if (has := getattr(theirs.config, field)) != want:
+            raise bundle.BundleError(f"network.{field}", f"it has {has!r}, not {want!r}")
+    expected = jax.eval_shape(theirs.init, jax.random.key(0))
+    return fresh | jax.tree.map(jnp.asarray, bundle.load(path, expected, model.game).params)
 
 
 def _bundle_path(name: str, game: Game) -> pathlib.Path:
@@ -384,11 +390,22 @@ def _number(field: str, text: str, kind: type) -> Any:
     return value
 
 
+def _bundle_model(meta: Mapping[str, Any], game: Game) -> Model:
+    """The network that a bundle's metadata describes; raises BundleError."""
+    config = _network_config(meta["network"])
+    try:
+        return build(game, config)
+    except ValueError as error:
+        field, _, rule = str(error).partition(": ")
+        raise bundle.BundleError(field, rule) from None
+
+
 def _network_config(fields: Mapping[str, Any]) -> NetworkConfig:
     """The sizes that a bundle's metadata gives, checked."""
     wanted = {f.name: type(f.default) for f in dataclasses.fields(NetworkConfig)}
     # Bundles from before these settings came; all of them have the defaults.
-    fields = {"kind": "conv", "q_head": True, "norm": True} | dict(fields)
+    before = {"kind": "conv", "q_head": True, "norm": True, "advice": "", "trust": 3.0}
+    fields = before | dict(fields)
     for name in fields.keys() | wanted.keys():
         if name not in wanted:
             raise bundle.BundleError(f"network.{name}", "no such setting")

@@ -64,7 +64,11 @@ class Report(NamedTuple):
 
 
 def gradients(
-    loss: Callable[[Any, Any], tuple[Array, Any]], params: Any, batch: Any, micro_batch: int
+    loss: Callable[[Any, Any], tuple[Array, Any]],
+    params: Any,
+    batch: Any,
+    micro_batch: int,
+    rows_used: Array | None = None,
 ) -> tuple[Array, Any, Any]:
     """Mean loss, what the loss returned beside it (stacked [M, ...]), and the mean gradient.
 
@@ -75,6 +79,8 @@ def gradients(
     Args:
       loss: `(params, part) -> (float32[], anything)`.
       batch: pytree of [N, ...].
+      rows_used: int32[], only the parts that hold the first so many rows are computed, rounded up
+        to whole parts (None: all); what the loss returned beside it is zero for the others.
     """
     value_and_grad = jax.value_and_grad(loss, has_aux=True)
     rows = jax.tree.leaves(batch)[0].shape[0]
@@ -86,7 +92,25 @@ def gradients(
         return jax.tree.map(jnp.add, summed, (value, grads)), aux
 
     nothing = (jnp.float32(0.0), jax.tree.map(jnp.zeros_like, params))
+    if rows_used is not None:
+        blank = jax.eval_shape(add, nothing, jax.tree.map(lambda x: x[0], parts))[1]
+        number = jnp.clip(-(-rows_used // (rows // number)), 1, number)
+        return _first_parts(add, nothing, blank, parts, number)
     (value, grads), aux = jax.lax.scan(add, nothing, parts)
+    return value / number, aux, jax.tree.map(lambda g: g / number, grads)
+
+
+def _first_parts(add, nothing, blank, parts, number):
+    """As `gradients` over the first `number` int32[] of `parts`; the rest costs nothing."""
+    stacks = jax.tree.leaves(parts)[0].shape[0]
+    aux = jax.tree.map(lambda x: jnp.zeros((stacks, *x.shape), x.dtype), blank)
+
+    def one(i, carry):
+        summed, aux = carry
+        summed, here = add(summed, jax.tree.map(lambda x: x[i], parts))
+        return summed, jax.tree.map(lambda whole, x: whole.at[i].set(x), aux, here)
+
+    (value, grads), aux = jax.lax.fori_loop(0, number, one, (nothing, aux))
     return value / number, aux, jax.tree.map(lambda g: g / number, grads)
 
 

@@ -72,12 +72,14 @@ class Replay:
     rows: B.
     horizon: steps after an entry that come along; 0 waits for the outcome instead.
     exponent: priorities are raised to this power (0: uniform sampling).
+    wait: only entries whose outcome is known are sampled, whatever the horizon.
     """
 
     length: int
     rows: int
     horizon: int = 0
     exponent: float = 0.0
+    wait: bool = False
 
     def __post_init__(self):
         if self.length < 1 or self.rows < 1:
@@ -137,7 +139,7 @@ class Replay:
     def ready(self, state: ReplayState) -> Array:
         """bool[L, B], entries that may be sampled."""
         finished = (state.game >= 0) & (state.game < state.current)
-        if not self.horizon:
+        if self.wait or not self.horizon:
             return finished
         age = (state.cursor - 1 - jnp.arange(self.length)) % self.length
         return finished | ((state.game >= 0) & (age >= self.horizon)[:, None])
@@ -170,8 +172,11 @@ class Replay:
         row = _invert(jnp.cumsum(mass[column], axis=1), u[1])
         column, row = column.astype(jnp.int32), row.astype(jnp.int32)
 
-        columns = (column[:, None] + jnp.arange(self.horizon + 1)) % self.length
+        ahead = jnp.arange(self.horizon + 1)
+        columns = (column[:, None] + ahead) % self.length
         game = state.game[column, row]
+        # Past the newest column lie the oldest ones, of the same game if it is a long one.
+        age = (state.cursor - 1 - column) % self.length
         items = jax.tree.map(lambda x: x[columns, row[:, None]], state.items)
         if not self.horizon:
             items = jax.tree.map(lambda x: x[:, 0], items)
@@ -179,7 +184,8 @@ class Replay:
         outcome = state.results[game % self.length, row]
         return Sample(
             items=items,
-            same_game=state.game[columns, row[:, None]] == game[:, None],
+            same_game=(state.game[columns, row[:, None]] == game[:, None])
+            & (ahead <= age[:, None]),
             outcome=jnp.where(over[:, None], outcome, 0.0),
             over=over,
             probability=mass[column, row] / total,

@@ -85,6 +85,7 @@ def play(
     steps: int,
     opening_plies: int,
     fresh: Actor | None = None,
+    tell_ply: bool = False,
 ) -> tuple[Actor, Played, Metrics]:
     """`steps` actions in every game; consumes `key`.
 
@@ -92,6 +93,7 @@ def play(
       choose: the player of all seats; see `Choose`.
       opening_plies: each new game opens with 0 to this many random actions.
       fresh: [B], what the rows' next games begin from; None: dealt here.
+      tell_ply: `choose` gets int32[B], actions taken in each game so far, as a third argument.
     """
     games = actor.ply.shape[0]
     deal_key, opening_key, play_key = jax.random.split(key, 3)
@@ -101,7 +103,7 @@ def play(
     def step(actor, key):
         choose_key, random_key, step_key = jax.random.split(key, 3)
         states = actor.states
-        action, note = choose(choose_key, states)
+        action, note = choose(choose_key, states, *((actor.ply,) if tell_ply else ()))
         if opening_plies:
             randoms = jax.vmap(random_bot)(states, jax.random.split(random_key, games))
             action = jnp.where(actor.ply < actor.opening, randoms, action)

@@ -76,8 +76,8 @@ class Trainer:
         self.settings = getattr(self.config, kind.section)
         # Moves that are forced are no decisions: learners do not see them.
         self.game = make_game(self.config).for_search()
-        self.model = build(self.game, self.config.network)
         try:
+            self.model = build(self.game, self.config.network)
             self.learner = kind.make(self.game, self.model, self.settings)
         except ValueError as error:
             field, _, rule = str(error).partition(": ")

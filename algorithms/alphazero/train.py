@@ -28,7 +28,7 @@ from algorithms.learner import (
     require,
     total,
 )
-from algorithms.networks import Model, evaluator, observe, require_q_head
+from algorithms.networks import Model, evaluator, require_q_head
 from algorithms.replay import Replay, Sample
 from algorithms.search import belief
 from algorithms.search.config import SearchConfig
@@ -255,7 +255,7 @@ def _learn(game, model, config, replay, ring, hyper, learn_steps, params, opt_st
     """`learn_steps` optimiser steps on samples of the ring."""
 
     def one_loss(params, sample):
-        batch = _batch(game, config, sample)
+        batch = _batch(game, model, config, sample)
         return loss(model, params, batch, config.value_weight, config.q_weight)
 
     def step(carry, key):
@@ -270,7 +270,7 @@ def _learn(game, model, config, replay, ring, hyper, learn_steps, params, opt_st
     return params, opt_state, total(metrics)
 
 
-def _batch(game, config, sample: Sample) -> Batch:
+def _batch(game, model, config, sample: Sample) -> Batch:
     item = sample.items
     states = item["state"]
     # The teacher leaves no searched value: its share goes to the outcome.
@@ -282,7 +282,7 @@ def _batch(game, config, sample: Sample) -> Batch:
         frames.mover_team(game, states),
     )
     return Batch(
-        observation=observe(game, states),
+        observation=model.observe(states),
         legal=states.legal_action_mask,
         weights=item["weights"].astype(jnp.float32),
         train_policy=item["train_policy"].astype(jnp.float32),

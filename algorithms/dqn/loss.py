@@ -21,7 +21,7 @@ import optax
 
 from algorithms import frames, returns
 from algorithms.learner import Metrics, mean
-from algorithms.networks import Model, masked, observe
+from algorithms.networks import Model, masked
 from jaxgames.core import Array, Game, State
 
 
@@ -55,7 +55,7 @@ def targets(
 ) -> Array:  # fmt: skip
     """float32[N, T] in absolute order: n rewards, then the target network's value of the
     action that the online network picks; mixed with the outcome where it is known."""
-    observation = observe(game, batch.next_states)
+    observation = model.observe(batch.next_states)
     online = model.apply(params, observation).q[..., 0]
     pick = jnp.argmax(masked(online, batch.next_states.legal_action_mask), axis=-1)
     q = model.apply(target_params, observation).q
@@ -79,7 +79,7 @@ def loss(
     Returns:
       loss, and (float32[N] size of the errors as new priorities, metrics).
     """
-    q = model.apply(params, observe(game, batch.states)).q
+    q = model.apply(params, model.observe(batch.states)).q
     wanted = frames.to_relative(target, frames.mover_team(game, batch.states))
     played = jnp.take_along_axis(q, batch.action[:, None, None], axis=1)[:, 0]
     error = played - wanted

@@ -26,7 +26,7 @@ from algorithms.learner import (
     require,
     total,
 )
-from algorithms.networks import Model, masked, observe, require_q_head
+from algorithms.networks import Model, masked, require_q_head
 from algorithms.replay import Replay, ReplayState, Sample, importance_weights
 from jaxgames.core import Array, Game, random_bot
 
@@ -199,7 +199,7 @@ def _greedy(game, model, config, state, key, states):
     """Epsilon-greedy over legal actions; nothing is taught."""
     games = states.current_player.shape[0]
     stray_key, random_key = jax.random.split(key)
-    q = model.apply(state.params, observe(game, states)).q[..., 0]
+    q = model.apply(state.params, model.observe(states)).q[..., 0]
     best = jnp.argmax(masked(q, states.legal_action_mask), axis=-1)
     randoms = jax.vmap(random_bot)(states, jax.random.split(random_key, games))
     stray = jax.random.uniform(stray_key, (games,)) < epsilon(config, state.updates)

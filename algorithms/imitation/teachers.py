@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms.networks import Model, masked, observe
+from algorithms.networks import Model, masked
 from algorithms.selfplay import Choose
 from jaxgames.core import Game, nearest, random_bot
 
@@ -27,7 +27,7 @@ def mixed(game: Game, model: Model, bot: Choose, own_share: float, params: Any) 
     def choose(key, states):
         bot_key, mix_key = jax.random.split(key)
         action, taught = bot(bot_key, states)
-        logits = model.apply(params, observe(game, states)).logits
+        logits = model.apply(params, model.observe(states)).logits
         best = jnp.argmax(masked(logits, states.legal_action_mask), axis=-1).astype(jnp.int32)
         own = jax.random.uniform(mix_key, action.shape) < own_share
         return jnp.where(own, best, action), taught

@@ -31,7 +31,7 @@ from algorithms.learner import (
     require,
     total,
 )
-from algorithms.networks import Model, observe
+from algorithms.networks import Model
 from jaxgames.core import Game
 
 
@@ -165,11 +165,11 @@ def _update(game, model, config, source: Source, data, state: TrainState):
         known = {}
         if source.validates:
             drawn = source.draw(data, replay, check_key, config.validation_batch, True)
-            batch = _batch(game, drawn)
+            batch = _batch(game, model, drawn)
             known = validation(model, params, batch, config.smoothing, config.value_weight)
 
         def one_loss(params, decisions):
-            batch = _batch(game, decisions)
+            batch = _batch(game, model, decisions)
             return loss(model, params, batch, config.smoothing, config.value_weight)
 
         def step(carry, key):
@@ -201,10 +201,10 @@ def _update(game, model, config, source: Source, data, state: TrainState):
     return state, metrics
 
 
-def _batch(game: Game, decisions: Decisions) -> Batch:
+def _batch(game: Game, model: Model, decisions: Decisions) -> Batch:
     states = sources.unpack(decisions.state)
     return Batch(
-        observation=observe(game, states),
+        observation=model.observe(states),
         legal=states.legal_action_mask,
         action=decisions.action,
         target=frames.to_relative(decisions.outcome, frames.mover_team(game, states)),

@@ -8,7 +8,6 @@ from algorithms.networks.model import (
     build,
     evaluator,
     masked,
-    observe,
     observe_all,
     require_q_head,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "build",
     "evaluator",
     "masked",
-    "observe",
     "observe_all",
     "require_q_head",
 ]

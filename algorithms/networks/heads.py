@@ -67,3 +67,29 @@ class PerAction(nnx.Module):
         if self.rest:
             parts.append(self.dense(vector))
         return jnp.concatenate(parts, axis=1)
+
+
+class Advice(nnx.Module):
+    """What a policy makes of an advised action: it is heard as a change of the vector, and its
+    logit is pushed up by as much as it is trusted.
+
+    Afresh nothing is changed and the push is `trust` everywhere, so other weights mean with
+    a fresh `Advice` what they meant without. An advice of -1 is none.
+    """
+
+    def __init__(self, num_actions: int, hidden: int, trust: float, *, rngs: nnx.Rngs):
+        self.num_actions = num_actions
+        zeros, start = nnx.initializers.zeros, nnx.initializers.constant(trust)
+        self.name = nnx.Embed(num_actions, hidden, rngs=rngs)
+        self.inner = nnx.Linear(hidden, hidden, rngs=rngs)
+        self.mix = nnx.Linear(hidden, hidden, kernel_init=zeros, rngs=rngs)
+        self.trust = nnx.Linear(hidden, 1, kernel_init=zeros, bias_init=start, rngs=rngs)
+
+    def hear(self, vector: Array, advice: Array) -> Array:
+        """float32[B, hidden], the vector with the advice int32[B] in it."""
+        name = jnp.where((advice >= 0)[:, None], self.name(jnp.maximum(advice, 0)), 0.0)
+        return vector + self.mix(jax.nn.relu(self.inner(vector) + name))
+
+    def push(self, vector: Array, advice: Array) -> Array:
+        """float32[B, A], what the advised actions' logits gain."""
+        return self.trust(vector) * jax.nn.one_hot(advice, self.num_actions)

@@ -23,8 +23,8 @@ from flax import nnx
 
 from algorithms import frames
 from algorithms.networks import cards, conv
-from algorithms.networks.heads import PerAction, Vector
-from jaxgames.core import Array, Game, State
+from algorithms.networks.heads import Advice, PerAction, Vector
+from jaxgames.core import Array, Game, State, nearest
 
 Params = Any
 
@@ -42,6 +42,9 @@ class NetworkConfig:
       kind: "conv" (`algorithms.networks.conv`) or "cards" (`algorithms.networks.cards`).
       q_head: whether there is one; what works with Q needs it.
       norm: cards: LayerNorm at the head of each block.
+      advice: a rule bot of the game whose move the network is told and learns to follow or not
+        (`algorithms.networks.heads.Advice`); empty: none.
+      trust: what the advised move's logit begins with on top.
     """
 
     channels: int = 32
@@ -51,8 +54,14 @@ class NetworkConfig:
     kind: Literal["conv", "cards"] = "conv"
     q_head: bool = True
     norm: bool = True
+    advice: str = ""
+    trust: float = 3.0
 
     def __post_init__(self):
+        if not isinstance(self.advice, str):
+            raise ValueError(f"advice: the name of a rule bot, or empty, got {self.advice!r}")
+        if not 0.0 <= self.trust <= 100.0:
+            raise ValueError(f"trust: 0 to 100, got {self.trust}")
         if self.kind not in ("conv", "cards"):
             raise ValueError(f"kind: conv or cards, got {self.kind!r}")
         if self.kind == "cards" and self.channels % cards.HEADS:
@@ -105,8 +114,11 @@ class Network(nnx.Module):
             head = functools.partial(PerAction, game, c.channels, c.hidden)
         self.value = Vector(c.hidden, (game.num_teams,), rngs=rngs)
         self.critic, self.q_head = critic, c.q_head and not critic
+        self.advised = bool(c.advice) and not critic
         if not critic:
             self.policy = head(1, rngs=rngs)
+        if self.advised:
+            self.advice = Advice(game.num_actions, c.hidden, c.trust, rngs=rngs)
         if self.q_head:
             self.gain = head(game.num_teams, rngs=rngs)
 
@@ -115,8 +127,15 @@ class Network(nnx.Module):
         x, vector = self.trunk(board, observation["features"])
         value = self.value(vector)
         q = outcome(value[:, None] + self.gain(x, vector), self.total) if self.q_head else None
-        logits = None if self.critic else self.policy(x, vector)[..., 0]
-        return Outputs(logits, outcome(value, self.total), q)
+        return Outputs(self.logits(x, vector, observation), outcome(value, self.total), q)
+
+    def logits(self, x: Array, vector: Array, observation: dict[str, Array]) -> Array | None:
+        if self.critic:
+            return None
+        if not self.advised:
+            return self.policy(x, vector)[..., 0]
+        heard = self.advice.hear(vector, observation["advice"])
+        return self.policy(x, heard)[..., 0] + self.advice.push(heard, observation["advice"])
 
 
 def outcome(raw: Array, total: float | None) -> Array:
@@ -148,6 +167,23 @@ class Model:
         """Outputs for a batch of observations, every leaf [B, ...]."""
         return nnx.merge(_graph(self), params)(observation)
 
+    def observe(self, states: State, player: Array | None = None) -> dict[str, Array]:
+        """What the seats `player` (int32[B]; None: those to move) see in `states` [B], with
+        all that this network has to be told.
+
+        That is `game.observe`, and for an advised network "advice" int32[B]: what its bot would
+        play, which hangs on the position alone; -1 for seats that are not to move.
+        """
+        seat = states.current_player if player is None else player
+        seen = jax.vmap(self.game.observe)(states, seat)
+        if not self.config.advice:
+            return seen
+        bot = self.game.bots[self.config.advice]
+        advice = jax.vmap(bot, (0, None))(states, jax.random.key(0)).astype(jnp.int32)
+        if player is not None:
+            advice = jnp.where(player == states.current_player, advice, -1)
+        return seen | {"advice": advice}
+
     def num_params(self) -> int:
         """How many numbers the weights hold."""
         shapes = jax.eval_shape(self.init, jax.random.key(0))
@@ -173,8 +209,16 @@ def observation_spec(game: Game, everything: bool = False) -> dict[str, jax.Shap
 
 
 def build(game: Game, config: NetworkConfig | None = None, critic: bool = False) -> Model:
-    """The network of `game`, or a critic for it."""
-    return Model(game, config or NetworkConfig(), critic)
+    """The network of `game`, or a critic for it.
+
+    Raises:
+      ValueError: "network.advice: ..." for a bot that the game does not have.
+    """
+    config = config or NetworkConfig()
+    if config.advice and config.advice not in game.bots:
+        near = nearest(config.advice, game.bots)
+        raise ValueError(f"network.advice: unknown name {config.advice!r}{near}")
+    return Model(game, config, critic)
 
 
 def require_q_head(model: Model) -> None:
@@ -185,11 +229,6 @@ def require_q_head(model: Model) -> None:
 
 #: `(params, states[B]) -> (prior logits float32[B, A], value float32[B, T] absolute)`
 Evaluate = Callable[[Params, State], tuple[Array, Array]]
-
-
-def observe(game: Game, states: State) -> dict[str, Array]:
-    """What the seats to move see in `states` [B]."""
-    return jax.vmap(game.observe)(states, states.current_player)
 
 
 def observe_all(game: Game, states: State) -> dict[str, Array]:
@@ -212,7 +251,7 @@ def evaluator(game: Game, model: Model, head: str = "policy", temperature: float
         raise ValueError(f"temperature: above 0, got {temperature}")
 
     def evaluate(params, states):
-        outputs = model.apply(params, observe(game, states))
+        outputs = model.apply(params, model.observe(states))
         team = frames.mover_team(game, states)
         if head == "policy":
             return outputs.logits, frames.to_absolute(outputs.value, team)

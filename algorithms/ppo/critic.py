@@ -49,6 +49,7 @@ class CriticConfig:
     def __post_init__(self):
         require(self, "updates", self.updates >= 0, "not negative")
         require(self, "candidates", self.candidates in (0, *range(2, 65)), "0, or 2 to 64")
+        require(self, "network", not self.network.advice, "no advice for a critic")
         require(self, "rate", 0.0 < self.rate <= 1e3, "above 0, at most 1000")
 
 

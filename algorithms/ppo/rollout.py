@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from algorithms import frames
 from algorithms.learner import Metrics, mean
-from algorithms.networks import Model, masked, observe
+from algorithms.networks import Model, masked
 from algorithms.ppo.league import League
 from algorithms.selfplay import Choose, Played
 from jaxgames.core import Array, Game, State
@@ -37,7 +37,7 @@ def sample(key: Array, logits: Array) -> Array:
 
 def think(game: Game, model: Model, params: Any, states: State) -> tuple[Any, Array, Array]:
     """What the seats to move see, their masked logits [B, A], and values [B, T] absolute."""
-    observation = observe(game, states)
+    observation = model.observe(states)
     outputs = model.apply(params, observation)
     value = frames.to_absolute(outputs.value, frames.mover_team(game, states))
     return observation, masked(outputs.logits, states.legal_action_mask), value
@@ -101,28 +101,34 @@ def league_play(
     team = sides(game, groups, rows).ravel()
     rivals = jax.tree.map(lambda x: x[jnp.minimum(league.opponent, places - 1)], league.params)
 
-    def snapshot(params, key, states):
-        return sample(key, think(game, model, params, states)[1])
+    def snapshot(params, key, states, observation):
+        logits = model.apply(params, observation).logits
+        return sample(key, masked(logits, states.legal_action_mask))
 
-    def bot(name, params, key, states):
+    def bot(name, params, key, states, observation):
         del params
+        if name == model.config.advice:
+            return observation["advice"]
         keys = jax.random.split(key, rows)
         return jax.vmap(game.bots[name])(states, keys).astype(jnp.int32)
 
     players = [snapshot, *(functools.partial(bot, name) for name in bots)]
 
     def rival(group):
-        member, params, key, states = group
-        return jax.lax.switch(jnp.maximum(member - places + 1, 0), players, params, key, states)
+        member, *rest = group
+        return jax.lax.switch(jnp.maximum(member - places + 1, 0), players, *rest)
 
     def choose(key, states):
         own_key, rival_key = jax.random.split(key)
         action, note = own(own_key, states)
         alone = action.shape[0] - groups * rows
-        against = jax.tree.map(lambda x: x[alone:].reshape(groups, rows, *x.shape[1:]), states)
+        # What the network saw serves its rivals, too: the same seats are to move.
+        against = jax.tree.map(
+            lambda x: x[alone:].reshape(groups, rows, *x.shape[1:]), (states, note["observation"])
+        )
         keys = jax.random.split(rival_key, groups)
         # One group after the other: so only the code of its opponent runs.
-        answers = jax.lax.map(rival, (league.opponent, rivals, keys, against)).ravel()
+        answers = jax.lax.map(rival, (league.opponent, rivals, keys, *against)).ravel()
         mine = frames.mover_team(game, states)[alone:] == team
         action = action.at[alone:].set(jnp.where(mine, action[alone:], answers))
         return action, note | dict(own=note["own"].at[alone:].set(mine))
@@ -142,9 +148,10 @@ def leads(game: Game, played: Played) -> Metrics:
 def end_values(game: Game, model: Model, params: Any, states: State) -> Array:
     """float32[B, P, T], absolute: the value of `states` as every seat sees it."""
 
+    rows = states.current_player.shape[0]
+
     def seen(player):
-        rows = states.current_player.shape[0]
-        observation = jax.vmap(game.observe, (0, None))(states, player)
+        observation = model.observe(states, jnp.full((rows,), player))
         team = jnp.asarray(game.team_of, jnp.int32)[player]
         value = model.apply(params, observation).value
         return frames.to_absolute(value, jnp.broadcast_to(team, (rows,)))

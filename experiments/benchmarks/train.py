@@ -13,7 +13,7 @@ import jax
 
 from algorithms import selfplay
 from algorithms.learner import Learner, TrainState
-from algorithms.networks.model import Model, build, observe
+from algorithms.networks.model import Model, build
 from algorithms.ppo import rollout
 from configs import make_game
 from experiments.training import KINDS
@@ -117,10 +117,10 @@ def _parts(game: Game, model: Model, settings: Any, config: Any) -> list[dict[st
 
     start = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(2), games))
     middle = jax.jit(engine)(start, jax.random.key(3))
-    seen = jax.jit(functools.partial(observe, game))(middle)
+    seen = jax.jit(model.observe)(middle)
     parts = {
         "engine": (PLIES, engine, start, jax.random.key(4)),
-        "observation": (1, lambda states: observe(game, states), middle),
+        "observation": (1, model.observe, middle),
         "network": (1, model.apply, params, seen),
     }
     rows = []

@@ -10,7 +10,7 @@ import pytest
 
 import tests.toys.highcard  # noqa: F401  (registers "highcard")
 from algorithms import agents, bundle, frames
-from algorithms.networks.model import NetworkConfig, build, observe
+from algorithms.networks.model import NetworkConfig, build
 from algorithms.search.config import SearchConfig
 from jaxgames import core
 
@@ -34,7 +34,7 @@ def _states(game, batch, plies=0):
 
 @functools.partial(jax.jit, static_argnames="model")
 def _outputs(model, params, states):
-    return model.apply(params, observe(model.game, states))
+    return model.apply(params, model.observe(states))
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def test_learns_tic_tac_toe(learner, early):
 
     @jax.jit
     def greedy(params, states):
-        q = model.apply(params, networks.observe(game, states)).q[..., 0]
+        q = model.apply(params, model.observe(states)).q[..., 0]
         return jnp.argmax(networks.masked(q, states.legal_action_mask), axis=-1)
 
     def lost(choose, params):

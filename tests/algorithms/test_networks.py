@@ -42,7 +42,7 @@ def played(name="mnk", batch=4, **options):
 @functools.cache
 def forward(game, model):
     """`(params, states[B]) -> Outputs`, compiled."""
-    return jax.jit(lambda p, s: model.apply(p, networks.observe(game, s)))
+    return jax.jit(lambda p, s: model.apply(p, model.observe(s)))
 
 
 @functools.cache
@@ -256,7 +256,7 @@ def test_cards_without_plays_and_without_norm():
     model = networks.build(game, dataclasses.replace(CARDS, norm=False))
     params = jax.jit(model.init)(jax.random.key(0))
     assert "plays" not in params["trunk"] and "norm" not in params["trunk"]["block0"]
-    out = jax.jit(lambda p, s: model.apply(p, networks.observe(game, s)))(params, states)
+    out = jax.jit(lambda p, s: model.apply(p, model.observe(s)))(params, states)
     assert out.logits.shape == (4, 9) and np.isfinite(out.logits).all()
 
 
@@ -285,7 +285,7 @@ def test_a_critic_sees_everything_and_gives_values_only():
     def values(states):
         out = critic.apply(theirs, networks.observe_all(game, states))
         assert out.logits is None and out.q is None
-        return out.value, actor.apply(mine, networks.observe(game, states)).value
+        return out.value, actor.apply(mine, actor.observe(states)).value
 
     rows = states.current_player.shape[0]
     deal = jax.jit(jax.vmap(game.resample))

@@ -1,0 +1,116 @@
+"""Searching with the learned model: choose a view, hold it, search, and name the move.
+
+Letters: B roots, V actions of the view, A actions of the game, T teams.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from algorithms.muzero import model_search
+from algorithms.search import rounds
+from algorithms.search.base import Array, PolicyOutput, Root
+from algorithms.search.config import SearchConfig
+from algorithms.search.paranoid import paranoid
+from jaxgames.core import Game, State
+
+Dynamics = typing.Literal["rules", "learned"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Thinking:
+    """How to search, beside the numbers of `SearchConfig`.
+
+    Attributes:
+      dynamics: "rules" or "learned", see `model_search`.
+      paranoid: everybody against the root instead of everybody for himself (max^n).
+      discount: of values, per step.
+    """
+
+    dynamics: Dynamics = "rules"
+    paranoid: bool = False
+    discount: float = 1.0
+
+
+class Thought(NamedTuple):
+    """What came of a search.
+
+    Attributes:
+      out: in actions of the view; its values are those of the teams even where the search saw
+        two sides.
+      view: [B, ...], held for the whole search.
+      legal: bool[B, V].
+      root: the network's judgement.
+      action: int32[B], of the game.
+    """
+
+    out: PolicyOutput
+    view: Any
+    legal: Array
+    root: Root
+    action: Array
+
+
+def look(model: Any, params: Any, states: State) -> tuple[Any, Any]:
+    """(view, observation of the mover) of `states` [B]; the view follows the network's heat
+    where it has a head for it."""
+    viewer, player = model.viewer, states.current_player
+    view = jax.vmap(viewer.focus)(states)
+    observation = jax.vmap(viewer.observe)(states, player, view)
+    heat = model.heat(params, observation)
+    if heat is None:
+        return view, observation
+    view = jax.vmap(viewer.focus)(states, heat)
+    return view, jax.vmap(viewer.observe)(states, player, view)
+
+
+def search(
+    game: Game,
+    model: Any,
+    config: SearchConfig,
+    thinking: Thinking,
+    params: Any,
+    key: Array,
+    states: State,
+    view: Any = None,
+) -> Thought:
+    """Searches from `states` [B]; consumes `key`.
+
+    `view` [B, ...] is chosen by `look` where it is not given. What the mover can not know is
+    drawn anew first, once (`game.resample`).
+    """
+    deal_key, search_key = jax.random.split(key)
+    player = states.current_player
+    if view is None:
+        view, observation = look(model, params, states)
+    else:
+        observation = jax.vmap(model.viewer.observe)(states, player, view)
+    states = jax.vmap(game.resample)(states, player, jax.random.split(deal_key, player.shape[0]))
+    inner = game.for_search()
+    states = states.replace(game=inner)
+    root, legal = model_search.root(inner, model, params, states, view, observation)
+    if thinking.dynamics == "rules":
+        fn = model_search.rules_fn(inner, model, view, thinking.discount)
+    else:
+        fn = model_search.learned_fn(inner, model, thinking.discount)
+        root = dataclasses.replace(root, embedding=(root.embedding[0], player))
+    seen = paranoid(root, fn) if thinking.paranoid else (root, fn)
+    out = rounds.run(config.build(), params, search_key, *seen, ~legal)
+    if thinking.paranoid:
+        out = dataclasses.replace(out, value=_of_all(game, root, out))
+    action = jax.vmap(model.viewer.to_game)(view, out.action)
+    return Thought(out, view, legal, root, action.astype(jnp.int32))
+
+
+def _of_all(game: Game, root: Root, out: PolicyOutput) -> Array:
+    """float32[B, T]: the searched value for the root's team; the others share what is left of it
+    as the network divides it."""
+    teams = game.num_teams
+    own = jax.nn.one_hot(root.to_move, teams)
+    change = out.value[:, :1] - jnp.sum(root.value * own, -1, keepdims=True)
+    return root.value + change * (own - (1.0 - own) / max(teams - 1, 1))

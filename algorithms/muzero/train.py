@@ -1,0 +1,255 @@
+"""Self-play by a search in a learned model, and learning that model, as one pure update.
+
+    update: TrainState -> (TrainState, metrics)
+
+plays `steps` actions in `games` games, adds the positions to the replay, replaces the policies
+of some older ones by those of a fresh search (reanalysis), and takes `learn_steps` optimiser
+steps on stretches of K + 1 positions (Schrittwieser et al., 2020; Danihelka et al., 2022).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from algorithms import optim, selfplay
+from algorithms.learner import (
+    Learner,
+    TrainState,
+    advanced,
+    fresh,
+    make_learner,
+    mean,
+    report_metrics,
+    total,
+)
+from algorithms.muzero import play, samples
+from algorithms.muzero.config import Config
+from algorithms.muzero.loss import loss
+from algorithms.replay import Replay, ReplayState, importance_weights
+from algorithms.search.base import log_probs, take_team
+from jaxgames.core import Array, Game
+
+__all__ = ["Config", "make"]
+
+
+@functools.cache
+def make(game: Game, model: Any, config: Config) -> Learner:
+    """The learner; equal arguments give the same one, compiled once."""
+    replay = Replay(
+        length=config.replay_length,
+        rows=config.games,
+        horizon=config.unroll + config.td_steps,
+        exponent=config.priority_exponent,
+        wait=config.td_steps == 0,
+    )
+    return make_learner(
+        init=functools.partial(_init, game, model, config, replay),
+        update=functools.partial(_update, game, model, config, replay),
+        imitate=None,
+        imitate_updates=0,
+        chunk_updates=config.chunk_updates,
+    )
+
+
+def _init(game, model, config, replay, key, params=None) -> TrainState:
+    params_key, actor_key, key = jax.random.split(key, 3)
+    params = model.init(params_key) if params is None else params
+    actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
+    one = jax.tree.map(lambda x: x[0], actor)
+    item = dict(
+        state=samples.pack(one.states),
+        action=jnp.int32(0),
+        reward=one.returns,
+        done=jnp.bool_(False),
+        returns=one.returns,
+        view=model.viewer.focus(one.states),
+        weights=jnp.zeros(model.viewer.num_actions, jnp.float16),
+        train_policy=jnp.bool_(False),
+        root_value=one.returns,
+    )
+    return fresh(
+        TrainState,
+        params,
+        config.optim,
+        key,
+        replay=replay.init(item, game.num_teams),
+        actor=actor,
+    )
+
+
+# ---- playing ----
+
+
+def _choose(game, model, config, params, key, states, ply):
+    """(action, (what the replay keeps, measures[B])) for `states` [B]."""
+    full_key, search_key, draw_key = jax.random.split(key, 3)
+    view, _ = play.look(model, params, states)
+    index, numbers = _budget(config, full_key, ply)
+
+    def think(number, key):
+        numbers = dataclasses.replace(config.search, num_simulations=number)
+        done = play.search(game, model, numbers, config.thinking, params, key, states, view)
+        out, root = done.out, done.root
+        return out.action, out.action_weights, out.value, out.visits, root.value, root.to_move
+
+    ways = [functools.partial(think, number) for number in numbers]
+    if len(ways) == 1:
+        found = ways[0](search_key)
+    else:
+        found = jax.lax.switch(index, ways, search_key)
+    action, weights, value, visits, guess, team = found
+    if config.sample_plies:
+        drawn = jax.random.categorical(draw_key, log_probs(weights))
+        action = jnp.where(ply < config.sample_plies, drawn.astype(action.dtype), action)
+    share = visits / jnp.maximum(visits.sum(-1, keepdims=True), 1.0)
+    measures = {
+        "search/top_share": share.max(-1),
+        "search/visit_entropy": -jax.scipy.special.xlogy(share, share).sum(-1),
+        "search/root_minus_net": jnp.abs(take_team(value - guess, team)),
+    }
+    full = index < max(len(config.phase_simulations), 1)
+    note = dict(
+        view=view,
+        weights=weights.astype(jnp.float16),
+        train_policy=jnp.broadcast_to(full, action.shape),
+        root_value=value,
+    )
+    cell = jax.vmap(model.viewer.to_game)(view, action).astype(jnp.int32)
+    return cell, (note, measures)
+
+
+def _budget(config, key, ply) -> tuple[Array, list[int]]:
+    """(which of the numbers, the numbers of simulations); the last is that of a fast search."""
+    numbers = list(config.phase_simulations) or [config.search.num_simulations]
+    index = jnp.int32(0)
+    if config.phase_plies:
+        index = jnp.sum(ply.mean() >= jnp.asarray(config.phase_plies)).astype(jnp.int32)
+    if config.full_share < 1.0:
+        fast = jax.random.uniform(key) >= config.full_share
+        index = jnp.where(fast, len(numbers), index)
+        numbers.append(config.fast_simulations)
+    return index, numbers
+
+
+# ---- one update ----
+
+
+def _update(game, model, config, replay, state: TrainState):
+    play_key, again_key, learn_key, key = jax.random.split(state.key, 4)
+    choose = functools.partial(_choose, game, model, config, state.params)
+    actor, played, metrics = selfplay.play(
+        game, choose, play_key, state.actor, config.steps, config.opening_plies, tell_ply=True
+    )
+    note, measures = played.note
+    items = dict(
+        state=samples.pack(played.state),
+        action=played.action,
+        reward=played.reward,
+        done=played.done,
+        returns=played.returns,
+        **note,
+    )
+    ring = replay.add(state.replay, items, played.done, played.returns + played.reward)
+
+    work = functools.partial(_improve, game, model, config, replay, state.updates, state.hyper)
+    args = (state.params, state.opt_state, ring, again_key, learn_key)
+    blank = jax.eval_shape(work, *args)[-1]
+    params, opt_state, ring, learned = jax.lax.cond(
+        replay.can_sample(ring, config.learn_after),
+        work,
+        lambda params, opt_state, ring, *_: (
+            params, opt_state, ring, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), blank),
+        ),
+        *args,
+    )  # fmt: skip
+    metrics |= learned | {name: mean(values) for name, values in measures.items()}
+    metrics["replay/size"] = mean(replay.size(ring))
+    moves, games = config.steps * config.games, played.done.sum(dtype=jnp.int32)
+    state = advanced(
+        state,
+        metrics,
+        moves,
+        games,
+        params=params,
+        opt_state=opt_state,
+        replay=ring,
+        actor=actor,
+        key=key,
+    )
+    return state, metrics
+
+
+def _improve(game, model, config, replay, updates, hyper, params, opt_state, ring, again, key):
+    """Reanalysis and `learn_steps` optimiser steps; (params, opt_state, ring, metrics)."""
+    if config.reanalyse:
+        ring = _search_again(game, model, config, replay, params, ring, again)
+    size = replay.size(ring)
+    used = _batch_size(config, updates)
+
+    def one_loss(params, part):
+        return loss(model, config.weights, params, samples.batch(game, model, config, part))
+
+    def step(carry, key):
+        params, opt_state, priority, highest = carry
+        ring_now = dataclasses.replace(ring, priority=priority, max_priority=highest)
+        sample_key, turn_key = jax.random.split(key)
+        sample = replay.sample(ring_now, sample_key, config.largest_batch)
+        importance = jnp.ones_like(sample.probability)
+        if config.priority_exponent:
+            importance = importance_weights(sample.probability, size, config.priority_beta)
+        part = (sample, importance, jax.random.split(turn_key, config.largest_batch))
+        value, (metrics, error), grads = optim.gradients(
+            one_loss, params, part, config.micro_batch, used
+        )
+        params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
+        if config.priority_exponent:
+            ring_now = _new_priorities(replay, ring_now, sample, error.reshape(-1), used)
+        carry = (params, opt_state, ring_now.priority, ring_now.max_priority)
+        return carry, total(metrics) | report_metrics(report)
+
+    start = (params, opt_state, ring.priority, ring.max_priority)
+    keys = jax.random.split(key, config.learn_steps)
+    (params, opt_state, priority, highest), metrics = jax.lax.scan(step, start, keys)
+    ring = dataclasses.replace(ring, priority=priority, max_priority=highest)
+    return params, opt_state, ring, total(metrics)
+
+
+def _batch_size(config, updates) -> Array | None:
+    """int32[], positions of an optimiser step after so many updates; None: always all."""
+    if config.batch_end <= config.batch_size:
+        return None
+    share = jnp.minimum(updates / config.batch_updates, 1.0)
+    grown = config.batch_size + share * (config.batch_end - config.batch_size)
+    return grown.astype(jnp.int32)
+
+
+def _new_priorities(replay, ring, sample, error, used) -> ReplayState:
+    """The error of the root's value, above 0; samples that were not used keep theirs."""
+    fresh = jnp.maximum(error, 1e-3)
+    if used is not None:
+        old = ring.priority[sample.column, sample.row]
+        fresh = jnp.where(error > 0.0, fresh, old)
+    return replay.set_priorities(ring, sample, fresh)
+
+
+def _search_again(game, model, config, replay, params, ring, key) -> ReplayState:
+    """Fresh policies and values for `reanalyse` positions, in the views they were played in."""
+    sample_key, search_key = jax.random.split(key)
+    sample = replay.sample(ring, sample_key, config.reanalyse)
+    root = jax.tree.map(lambda x: x[:, 0], sample.items)
+    states = samples.unpack(game, root["state"])
+    done = play.search(
+        game, model, config.search, config.thinking, params, search_key, states, root["view"]
+    )
+    where = (sample.column, sample.row)
+    items = ring.items | dict(
+        weights=ring.items["weights"].at[where].set(done.out.action_weights.astype(jnp.float16)),
+        root_value=ring.items["root_value"].at[where].set(done.out.value),
+        train_policy=ring.items["train_policy"].at[where].set(True),
+    )
+    return dataclasses.replace(ring, items=items)

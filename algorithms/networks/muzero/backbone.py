@@ -1,0 +1,108 @@
+"""From an observation to tokens: patches of the board and a summary, through attention.
+
+What a crop leaves out ("whole", planes of the whole board made coarse) enters the summary, by a
+convolution and pooling: as patches of its own it would double the tokens, and so the cost of
+every layer, while what it tells (fronts, runs, how full the board is) is not about cells of the
+crop. Cells outside the crop that matter have slots of their own.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from algorithms.networks.conv import Conv, pool
+from algorithms.networks.muzero.attention import Latent, Plain, dense
+from algorithms.networks.muzero.config import MuZeroNetworkConfig
+from algorithms.networks.muzero.grid import Grid
+
+Array = jax.Array
+
+
+def unit(x: Array) -> Array:
+    """x over its root mean square along the last axis; zero stays zero."""
+    return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + 1e-6)
+
+
+def keep(x: Array, there: Array | None) -> Array:
+    """x [B, N, ...] with zeros for tokens that are not `there`, bool[B, N]; None: all are."""
+    return x if there is None else x * there[..., None]
+
+
+def mean(tokens: Array, there: Array | None) -> Array:
+    """Mean [B, D] of patch tokens [B, M, D] that are `there`, bool[B, M]."""
+    if there is None:
+        return tokens.mean(1)
+    count = jnp.maximum(there.sum(-1, keepdims=True), 1)
+    return keep(tokens, there).sum(1) / count
+
+
+class Layer(nnx.Module):
+    """Attention and SwiGLU, each added to what came in and each after a norm."""
+
+    def __init__(self, config: MuZeroNetworkConfig, places: np.ndarray, *, rngs: nnx.Rngs):
+        c = config
+        kind = Latent if c.attention == "mla" else Plain
+        self.before = nnx.RMSNorm(c.width, rngs=rngs)
+        self.attention = kind(c, places, rngs=rngs)
+        self.between = nnx.RMSNorm(c.width, rngs=rngs)
+        self.up = dense(c.width, 2 * c.ffn, rngs)
+        self.down = dense(c.ffn, c.width, rngs, 0.5 / c.layers)
+
+    def __call__(self, h: Array, there: Array | None) -> Array:
+        h = h + self.attention(self.before(h), there)
+        gate, up = jnp.split(self.up(self.between(h)), 2, axis=-1)
+        return h + self.down(jax.nn.silu(gate) * up)
+
+
+class Whole(nnx.Module):
+    """Coarse planes of the whole board as one vector."""
+
+    def __init__(self, channels: int, width: int, patch: int, *, rngs: nnx.Rngs):
+        self.patch = patch
+        self.embed = nnx.Linear(channels * patch * patch, width, rngs=rngs)
+        self.conv = Conv(width, width, 3, rngs=rngs)
+        self.out = nnx.Linear(2 * width, width, rngs=rngs)
+
+    def __call__(self, whole: Array) -> Array:
+        """float32[B, h, w, C] to float32[B, D]."""
+        grid = Grid(whole.shape[1], whole.shape[2], self.patch, whole.shape[1] * whole.shape[2])
+        x = grid.cut(whole).reshape(whole.shape[0], grid.rows, grid.cols, -1)
+        x = jax.nn.relu(self.embed(x))
+        return self.out(pool(jax.nn.relu(self.conv(x))))
+
+
+class Tokens(nnx.Module):
+    """The first tokens [B, M + 1, D] of an observation, and which are on the board."""
+
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int, spec, *, rngs):
+        c = config
+        self.grid, self.config, self.seats = grid, c, seats
+        planes = spec["board"].shape[-1]
+        if c.stem:
+            self.stem = Conv(planes, c.stem, 3, rngs=rngs)
+        cell = planes + c.stem
+        self.patches = nnx.Linear(cell * c.patch * c.patch, c.width, rngs=rngs)
+        self.features = nnx.Linear(spec["features"].shape[-1], c.width, rngs=rngs)
+        if "whole" in spec:
+            self.whole = Whole(spec["whole"].shape[-1], c.width, c.patch, rngs=rngs)
+
+    def __call__(self, observation: dict[str, Array]) -> tuple[Array, Array | None]:
+        c = self.config
+        board = observation["board"].astype(jnp.float32) * c.board_scale
+        if c.stem:
+            board = jnp.concatenate([board, jax.nn.relu(self.stem(board))], axis=-1)
+        cells = self.grid.cut(board)
+        tokens = self.patches(cells.reshape(*cells.shape[:2], -1))
+        summary = self.features(observation["features"])
+        if "whole" in observation:
+            coarse = observation["whole"].astype(jnp.float32) * c.whole_scale
+            summary = summary + self.whole(coarse)
+        tokens = jnp.concatenate([tokens, summary[:, None]], axis=1)
+        there = None
+        if c.stones:
+            there = (cells[..., : self.seats + 1] != 0).any((-1, -2))
+            there = jnp.pad(there, ((0, 0), (0, 1)), constant_values=True)
+        return tokens, there
