@@ -15,7 +15,7 @@ from jaxgames.core import Array, Game
 
 def atoms_of(game: Game, bins: int) -> tuple[float, ...]:
     """O rising values: `game.outcomes`, or `bins` even steps on [-1, 1]."""
-    outcomes = getattr(game, "outcomes", None)
+    outcomes = game.outcomes
     if outcomes is None or len(outcomes) < 2:
         outcomes = np.linspace(-1.0, 1.0, bins).tolist()
     return tuple(float(v) for v in sorted(outcomes))
