@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import core
-from jaxgames.eight_in_a_row import lines, observe, session, standing
+from jaxgames.eight_in_a_row import bots, lines, observe, session, standing
 from jaxgames.eight_in_a_row.rules import PRESETS, Rules, SessionState, State, counting
 
 
@@ -150,7 +150,7 @@ class EightInARow(core.Game):
         del key
         rules, mover = self.rules, state.current_player
         stone = (mover + 1).astype(jnp.int8)
-        rows, cols, win_length, cap = self._sizes(state)
+        rows, cols, win_length, cap = state.sizes
         ply = state.ply + jnp.ones((), state.ply.dtype)
 
         beside = lines.reach(state.cells, action, stone, rules.longest)
@@ -176,13 +176,6 @@ class EightInARow(core.Game):
         if rules.unit == "session":
             return session.after_game(nxt, over, place)
         return nxt.replace(rewards=jnp.where(over, self._payoffs(place, won, mover), 0.0))
-
-    def _sizes(self, state):
-        """(rows, cols, win length, cap): constants unless there is a bucket."""
-        rules = self.rules
-        if rules.bucket:
-            return tuple(state.dims.astype(jnp.int32))
-        return rules.rows, rules.cols, rules.win_length, rules.max_plies
 
     @property
     def _payoff_table(self) -> np.ndarray:
@@ -225,6 +218,15 @@ class EightInARow(core.Game):
         del player, key
         return state
 
+    def viewer(self, size: int = 0):
+        from jaxgames.eight_in_a_row import view
+
+        return view.viewer(self, size)
+
+    @property
+    def bots(self):
+        return bots.bots(self.num_players)
+
     # ---- text and pictures ----
 
     def action_to_text(self, state, action):
@@ -257,10 +259,20 @@ class EightInARow(core.Game):
 
         return draw.svg(state, viewer)
 
-    def draw_text(self, state, viewer=None):
-        from jaxgames.eight_in_a_row import draw
+    def draw_text(self, state, viewer=None, view=None):
+        from jaxgames.eight_in_a_row import terminal
 
-        return draw.terminal(state, viewer)
+        return terminal.terminal(state, viewer, view)
+
+    def move_view(self, state, view, words):
+        from jaxgames.eight_in_a_row import terminal
+
+        return terminal.move(state, view, words)
+
+    def announce(self, before, action, after):
+        from jaxgames.eight_in_a_row import scene
+
+        return scene.announce(before, action, after)
 
 
 def _new_runs(beside, win_length, like):

@@ -221,6 +221,14 @@ class State(core.State):
     runs: jax.Array
     dims: jax.Array
 
+    @property
+    def sizes(self) -> tuple:
+        """(rows, cols, win length, cap): constants unless there is a bucket, then int32[]."""
+        rules = self.game.rules
+        if rules.bucket:
+            return tuple(self.dims.astype(np.int32))
+        return rules.rows, rules.cols, rules.win_length, rules.max_plies
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,93 @@
+"""Scans of whole boards against a plain loop."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from jaxgames.eight_in_a_row import lines
+
+STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
+#: (static height, width, rows, cols of the board inside, win length, static longest)
+BOARDS = [
+    (1, 7, 1, 7, 3, 3),
+    (2, 5, 2, 5, 3, 3),
+    (7, 7, 7, 7, 5, 5),
+    (6, 13, 6, 13, 4, 4),
+    (12, 12, 9, 11, 6, 8),
+    (12, 12, 12, 12, 12, 12),
+]
+
+
+def random_cells(rng, height, width, rows, cols, seats=3):
+    cells = np.full((height, width), -1, np.int8)
+    fill = rng.uniform(0.1, 0.9)
+    stones = rng.integers(1, seats + 1, (rows, cols))
+    cells[:rows, :cols] = np.where(rng.uniform(size=(rows, cols)) < fill, stones, 0)
+    return cells
+
+
+def at(cells, row, col):
+    height, width = cells.shape
+    return int(cells[row, col]) if 0 <= row < height and 0 <= col < width else -1
+
+
+def plain_potential(cells, stone, longest):
+    out = np.zeros(cells.shape, np.int8)
+    for row, col in np.argwhere(cells == 0):
+        best = 1
+        for down, right in STEPS:
+            run = 1
+            for sign in (1, -1):
+                i = 1
+                while at(cells, row + sign * i * down, col + sign * i * right) == stone:
+                    run, i = run + 1, i + 1
+            best = max(best, run)
+        out[row, col] = min(best, longest)
+    return out
+
+
+def plain_worth(cells, stone, k):
+    out = np.zeros(cells.shape, np.int64)
+    height, width = cells.shape
+    for row in range(height):
+        for col in range(width):
+            for down, right in STEPS:
+                line = [(row + i * down, col + i * right) for i in range(k)]
+                seen = [at(cells, *cell) for cell in line]
+                if any(s not in (0, stone) for s in seen):
+                    continue
+                for cell in line:
+                    out[cell] += 4 ** max(seen.count(stone) - max(k - 8, 0), 0)
+    return np.where(cells == 0, out, 0)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_potential_and_worth_of_random_boards(board):
+    height, width, rows, cols, k, longest = board
+    potential = jax.jit(functools.partial(lines.potential, longest=longest))
+    worth = jax.jit(functools.partial(lines.worth, longest=longest))
+    rng = np.random.default_rng(sum(board))
+    stones = np.arange(1, 4, dtype=np.int8)
+    for _ in range(20):
+        cells = random_cells(rng, height, width, rows, cols)
+        runs, value = potential(cells, stones), worth(cells, stones, k)
+        for i, stone in enumerate(stones):
+            np.testing.assert_array_equal(runs[i], plain_potential(cells, stone, longest))
+            np.testing.assert_array_equal(value[i], plain_worth(cells, stone, k))
+
+
+@pytest.mark.parametrize("k", [2, 5, 8])
+def test_the_win_length_may_be_data(k):
+    cells = random_cells(np.random.default_rng(k), 11, 11, 10, 9)
+    value = jax.jit(functools.partial(lines.worth, longest=8))(cells, np.int8(2), np.int32(k))
+    np.testing.assert_array_equal(value, plain_worth(cells, 2, k))
+
+
+def test_long_runs_need_wider_numbers():
+    cells = np.zeros((1, 200), np.int8)
+    cells[0, 1:150] = 1
+    assert lines.potential(cells, np.int8(1), 160)[0, 150] == 150
+    assert lines.potential(cells, np.int8(1), 100)[0, 150] == 100
+    assert lines.potential(cells, np.int8(1), 63)[0, 0] == 63
