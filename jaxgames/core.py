@@ -448,8 +448,21 @@ class Game(abc.ABC):
         """An SVG picture; `viewer` hides what that seat may not see, None shows all."""
 
     def draw_text(self, state: State, viewer: int | None = None) -> str:
-        """A picture for a terminal; with hidden information, override it to heed `viewer`."""
+        """A picture for a terminal; with hidden information, override it to heed `viewer`.
+
+        A game with `move_view` takes its result as one more argument.
+        """
         return self.to_text(state)
+
+    def move_view(self, state: State, view: Any, words: str) -> Any:
+        """The part of a board larger than a terminal to show after a person said "view WORDS".
+
+        Args:
+          view: the part shown before; None at first: what the game thinks best.
+
+        Raises ValueError with what can be said; here: the picture is always whole.
+        """
+        raise ValueError("the picture is whole: there is no other part to view")
 
 
 def random_bot(state: State, key: Array) -> Array:

@@ -37,6 +37,7 @@ Type a move in the game's notation or by its number, or one of:
   moves       the legal moves with their numbers     (m)
   moves WORD  those that begin with that word
   board       the position again                     (b)
+  view WHERE  another part of a large board          (v)
   hint        what an agent would play, and why      (h)
   undo        back to your own last decision         (u)
   save FILE   the game so far as a record
@@ -45,12 +46,12 @@ Type a move in the game's notation or by its number, or one of:
   quit        leave the table                        (q)
   help        this text                              (?)"""
 _COMMANDS = {
-    "moves": "moves", "m": "moves", "board": "board", "b": "board", "hint": "hint", "h": "hint",
-    "undo": "undo", "u": "undo", "save": "save", "load": "load", "resign": "resign",
-    "quit": "quit", "q": "quit", "exit": "quit", "help": "help", "?": "help",
+    "moves": "moves", "m": "moves", "board": "board", "b": "board", "view": "view", "v": "view",
+    "hint": "hint", "h": "hint", "undo": "undo", "u": "undo", "save": "save", "load": "load",
+    "resign": "resign", "quit": "quit", "q": "quit", "exit": "quit", "help": "help", "?": "help",
 }  # fmt: skip
 #: Commands that take more words; others with more words are a move of the game, if anything.
-_WITH_WORDS = {"moves", "save", "load"}
+_WITH_WORDS = {"moves", "save", "load", "view"}
 
 
 def main(call) -> int:
@@ -108,6 +109,7 @@ class Table:
         self._adviser: agents.Seat | None = None
         self._resigned: int | None = None
         self._shown: int | None = None  # seat that the screen was last drawn for
+        self._view = None  # part of the board on the screen, as the game understands it
         #: A game without a picture of its own is drawn as its full position text.
         self._blind = type(game).draw_text is Game.draw_text and agents.hides_something(game)
 
@@ -251,6 +253,14 @@ class Table:
     def _do_board(self, rest: str, seat: int | None) -> None:
         self.show(seat if seat is not None else self._viewer())
 
+    def _do_view(self, rest: str, seat: int | None) -> None:
+        try:
+            self._view = self.game.move_view(self.match.state, self._view, rest)
+        except ValueError as error:
+            print(error)
+        else:
+            self._do_board("", seat)
+
     def _do_help(self, rest: str, seat: int | None) -> None:
         print(HELP)
         if self.match.legal():
@@ -335,7 +345,8 @@ class Table:
         if self._blind:
             print("(this game has no picture for the terminal)")
         else:
-            print(self.game.draw_text(self.match.state, seat))
+            part = () if self._view is None else (self._view,)
+            print(self.game.draw_text(self.match.state, seat, *part))
 
     def list_moves(self, only: str = "") -> None:
         """Legal moves with their numbers, grouped by the first word of their notation; `only`
@@ -434,7 +445,8 @@ class Table:
         for _, text in self.match.legal():
             kinds[_kind(text)] = kinds.get(_kind(text), 0) + 1
         parts = ", ".join(f"{k} {n}" if k else str(n) for k, n in kinds.items())
-        return f"{sum(kinds.values())} legal moves ({parts})"
+        groups = f" ({parts})" if set(kinds) != {""} else ""
+        return f"{sum(kinds.values())} legal moves{groups}"
 
     def _team(self, team: int) -> list[int]:
         return [seat for seat, other in enumerate(self.game.team_of) if other == team]
