@@ -80,7 +80,7 @@ class MuZeroNetworkConfig:
     stem: int = 0
     stones: bool = False
     board_scale: float = 1.0
-    whole_scale: float = 1.0
+    whole_scale: float = 1.0 / 127.0
     dynamics_layers: int = 2
     reward: bool = True
     bins: int = 21
@@ -124,3 +124,18 @@ class MuZeroNetworkConfig:
         for name in ("patterns", "auxiliary"):
             if getattr(self, name) and self.line_length < 2:
                 raise ValueError(f"line_length: at least 2 with {name}, got {self.line_length}")
+
+
+#: Sizes by name. tiny: for tests. small: 15x15 on a CPU. full: the rule book's, section 3.
+PRESETS = {
+    "tiny": MuZeroNetworkConfig(
+        width=16, heads=2, layers=1, kv_latent=8, q_latent=8, rotary=4, ffn=16, dynamics_layers=1,
+        projection=16, prediction=8,
+    ),
+    "small": MuZeroNetworkConfig(),
+    "full": MuZeroNetworkConfig(
+        width=256, heads=8, layers=12, kv_latent=64, q_latent=128, rotary=16, ffn=512,
+        projection=256, prediction=128, bins=51, pattern_table=65536, pattern_width=32,
+        focus_width=64,
+    ),
+}  # fmt: skip

@@ -28,7 +28,7 @@ class TwoLayers(nnx.Module):
 
 class Consistency(nnx.Module):
     """P1 (`project`) and P2 (`forecast`) of the rule book's 3.4; vectors float32[B, N * size],
-    zero for tokens that are off the board."""
+    zero for tokens that say nothing."""
 
     def __init__(self, width: int, size: int, hidden: int, *, rngs: nnx.Rngs):
         self.size = size

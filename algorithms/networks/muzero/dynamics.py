@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 
 from algorithms.networks.muzero.attention import dense
@@ -20,18 +19,6 @@ from algorithms.networks.muzero.grid import Grid
 Array = jax.Array
 
 
-def offsets(grid: Grid) -> np.ndarray:
-    """int32[M + 1, M + 1]: number of the way from a token (first) to another; all to and from
-    the summary have numbers of their own."""
-    places = grid.places[:-1]
-    way = places[None] - places[:, None] + (grid.rows - 1, grid.cols - 1)
-    table = np.zeros((grid.patches + 1,) * 2, np.int32)
-    table[:-1, :-1] = way[..., 0] * (2 * grid.cols - 1) + way[..., 1]
-    first = (2 * grid.rows - 1) * (2 * grid.cols - 1)
-    table[:-1, -1], table[-1, :-1], table[-1, -1] = first, first + 1, first + 2
-    return table
-
-
 class Step(nnx.Module):
     """One light layer, added to what came in."""
 
@@ -40,36 +27,34 @@ class Step(nnx.Module):
         self.grid = grid
         self.token = dense(width, width, rngs)
         self.context = nnx.Linear(3 * width, width, rngs=rngs)
-        ways = int(offsets(grid).max()) + 1
         init = nnx.initializers.normal(1.0)
-        self.way = nnx.Param(init(rngs.params(), (ways, width)))
+        self.way = nnx.Param(init(rngs.params(), (grid.num_ways, width)))
         self.out = dense(width, width, rngs, 0.5 / config.dynamics_layers)
 
     def __call__(self, h: Array, acted: Array, there: Array | None) -> Array:
-        """h float32[B, M + 1, D], acted int32[B] token."""
-        patches = None if there is None else there[:, :-1]
+        """h float32[B, N, D], acted int32[B] token."""
+        but_summary = None if there is None else there[:, :-1]
         # One row of whole tokens per example: the table is unfolded for all pairs beforehand.
-        way = self.way[...][offsets(self.grid)][acted]  # [B, M + 1, D]
+        way = self.way[...][self.grid.ways][acted]  # [B, N, D]
         token = jnp.take_along_axis(h, acted[:, None, None], axis=1)[:, 0]
-        told = jnp.concatenate([token, h[:, -1], mean(h[:, :-1], patches)], axis=-1)
+        told = jnp.concatenate([token, h[:, -1], mean(h[:, :-1], but_summary)], axis=-1)
         x = self.token(unit(h)) + self.context(told)[:, None] + way
         return h + self.out(jax.nn.silu(x))
 
 
 class Dynamics(nnx.Module):
-    """latent float32[B, M + 1, D] and action int32[B] to the next latent."""
+    """latent float32[B, N, D] and action int32[B] to the next latent."""
 
     def __init__(self, config: MuZeroNetworkConfig, grid: Grid, *, rngs: nnx.Rngs):
         self.grid, self.layers = grid, config.dynamics_layers
         init = nnx.initializers.normal(1.0)
-        parts = grid.patch * grid.patch + grid.slots
-        self.action = nnx.Param(init(rngs.params(), (parts, config.width)))
+        self.action = nnx.Param(init(rngs.params(), (grid.parts, config.width)))
         for i in range(self.layers):
             setattr(self, f"layer{i}", Step(config, grid, rngs=rngs))
 
     def __call__(self, latent: Array, action: Array, there: Array | None) -> Array:
-        token, part = self.grid.token_of(action)
-        at = jax.nn.one_hot(token, self.grid.patches + 1, dtype=latent.dtype)
+        token, part = jnp.moveaxis(jnp.asarray(self.grid.action_tokens)[action], -1, 0)
+        at = jax.nn.one_hot(token, self.grid.tokens, dtype=latent.dtype)
         h = latent + at[..., None] * self.action[...][part][:, None]
         for i in range(self.layers):
             h = getattr(self, f"layer{i}")(h, token, there)

@@ -33,49 +33,54 @@ class PerCell(nnx.Module):
         self.cells = Vector(width, (grid.patch * grid.patch, outputs), rngs=rngs)
 
     def __call__(self, latent: Array) -> Array:
-        x = self.token(latent[:, :-1]) + self.summary(latent[:, -1])[:, None]
+        x = self.token(latent[:, : self.grid.patches]) + self.summary(latent[:, -1])[:, None]
         batch, patches, width = x.shape
         cells = self.cells(jax.nn.silu(x).reshape(-1, width))
         return self.grid.lay(cells.reshape(batch, patches, -1, self.outputs))
 
 
 class Policy(nnx.Module):
-    """Logits float32[B, V]: each token emits its cells, the summary the slots.
-
-    What a slot holds (an own win, the next seat's, ...) is among the features, so in the summary;
-    one head reads all slots, told which one by a learned vector.
-    """
+    """Logits float32[B, V]: each patch emits its cells, each slot its own, one head for all; what
+    is neither is read off the summary."""
 
     def __init__(self, config: MuZeroNetworkConfig, grid: Grid, *, rngs: nnx.Rngs):
         width = config.width
-        self.slots = grid.slots
-        self.cells = PerCell(config, grid, 1, rngs=rngs)
+        self.grid = grid
+        if grid.cells:
+            self.cells = PerCell(config, grid, 1, rngs=rngs)
         if grid.slots:
-            init = nnx.initializers.normal(1.0)
-            self.slot = nnx.Param(init(rngs.params(), (grid.slots, width)))
-            self.summary = nnx.Linear(width, width, rngs=rngs)
-            self.out = Vector(width, (1,), rngs=rngs)
+            self.slot = nnx.Linear(2 * width, width, rngs=rngs)
+            self.slots = Vector(width, (), rngs=rngs)
+        if grid.others:
+            self.hidden = nnx.Linear(width, width, rngs=rngs)
+            self.others = Vector(width, (grid.others,), rngs=rngs)
 
     def __call__(self, latent: Array) -> Array:
-        batch = latent.shape[0]
-        logits = self.cells(latent).reshape(batch, -1)
-        if not self.slots:
-            return logits
-        x = jax.nn.silu(self.summary(latent[:, -1])[:, None] + self.slot[...])
-        slots = self.out(x.reshape(-1, x.shape[-1])).reshape(batch, self.slots)
-        return jnp.concatenate([logits, slots], axis=1)
+        grid, parts = self.grid, []
+        batch, _, width = latent.shape
+        summary = latent[:, -1]
+        if grid.cells:
+            parts.append(self.cells(latent).reshape(batch, -1))
+        if grid.slots:
+            slots = latent[:, grid.patches : -1]
+            beside = jnp.broadcast_to(summary[:, None], slots.shape)
+            x = jax.nn.silu(self.slot(jnp.concatenate([slots, beside], axis=-1)))
+            parts.append(self.slots(x.reshape(-1, width)).reshape(batch, -1))
+        if grid.others:
+            parts.append(self.others(jax.nn.silu(self.hidden(summary))))
+        return jnp.concatenate(parts, axis=1)
 
 
 class Summed(nnx.Module):
-    """[B, *shape] from the summary and the mean of the patches."""
+    """[B, *shape] from the summary and the mean of the other tokens."""
 
     def __init__(self, width: int, shape: tuple[int, ...], *, rngs: nnx.Rngs):
         self.hidden = nnx.Linear(2 * width, width, rngs=rngs)
         self.out = Vector(width, shape, rngs=rngs)
 
     def __call__(self, latent: Array, there: Array | None) -> Array:
-        patches = None if there is None else there[:, :-1]
-        x = jnp.concatenate([latent[:, -1], mean(latent[:, :-1], patches)], axis=-1)
+        but_summary = None if there is None else there[:, :-1]
+        x = jnp.concatenate([latent[:, -1], mean(latent[:, :-1], but_summary)], axis=-1)
         return self.out(jax.nn.silu(self.hidden(x)))
 
 

@@ -5,10 +5,10 @@ for the most alike entries and lets them into its summary through attention and 
 
     m = attention of h over the entries; g = sigmoid(W_g [h; m]); h' = norm(h + g m)
 
-The key of a latent is made of its patch tokens, each bound to its place by fixed random signs and
-then added up: no weights, the same positions have the same key, and what the memory put into the
-summary does not change it. Keys are of the weights that made them: a bank is cleared, or made
-anew, when the encoder has moved.
+The key of a latent is made of its tokens but the summary, each bound to its place by fixed random
+signs and then added up: no weights, the same positions have the same key, and what the memory put
+into the summary does not change it. Keys are of the weights that made them: a bank is cleared, or
+made anew, when the encoder has moved.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def add(bank: Bank, entries: Entry, valid: Array) -> Bank:
 
 
 def key_of(latent: Array) -> Array:
-    """float32[B, D] of length 1, of a latent [B, M + 1, D]; see above."""
-    patches = latent[:, :-1]
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], patches.shape[1:]).astype(np.float32)
-    bound = (patches * signs).sum(1)
+    """float32[B, D] of length 1, of a latent [B, N, D]; see above."""
+    tokens = latent[:, :-1]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], tokens.shape[1:]).astype(np.float32)
+    bound = (tokens * signs).sum(1)
     return bound / jnp.maximum(jnp.linalg.norm(bound, axis=-1, keepdims=True), 1e-6)
 
 

@@ -6,10 +6,11 @@
     prediction = model.predict(params, latent)
     latent, reward = model.dynamics(params, latent, action)     # the next mover's
 
-A latent is float32[B, M + 1, D]: a token for each patch of the board and a summary, each of root
-mean square 1, or 0 for a patch off the board; so it stays bounded however far it is unrolled.
+A latent is float32[B, N, D]: a token for each patch of the board, for each slot of the view, and a
+summary (`grid`), each of root mean square 1, or 0 for a patch off the board and a slot not used;
+so it stays bounded however far it is unrolled.
 
-Letters: B batch, V actions of the view, T teams, O atoms of a value, M patches, D width.
+Letters: B batch, V actions of the view, T teams, O atoms of a value, N tokens, D width.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from algorithms.networks.muzero import memory
-from algorithms.networks.muzero.backbone import Layer, Tokens, keep, unit
+from algorithms.networks.muzero.backbone import Layer, Slots, Tokens, keep, unit
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
 from algorithms.networks.muzero.consistency import Consistency
 from algorithms.networks.muzero.dynamics import Dynamics
@@ -33,6 +34,7 @@ from algorithms.networks.muzero.heads import Auxiliary, Policy, Summed
 from algorithms.networks.muzero.patterns import Patterns
 from algorithms.networks.muzero.value import atoms_of, expected
 from jaxgames.core import Array, Game
+from jaxgames.view import Viewer
 
 Params = Any
 
@@ -63,6 +65,9 @@ class Network(nnx.Module):
         self.tokens = Tokens(c, grid, game.num_players, spec, rngs=rngs)
         for i in range(c.layers):
             setattr(self, f"layer{i}", Layer(c, grid.places, rngs=rngs))
+        self.has_slots, self.has_gaps = grid.slots > 0, grid.slots > 0 or c.stones
+        if grid.slots:
+            self.slots = Slots(grid.slots, model.viewer.slot_width, c.width, rngs=rngs)
         self.step = Dynamics(c, grid, rngs=rngs)
         self.policy = Policy(c, grid, rngs=rngs)
         self.outcome = Summed(c.width, (game.num_teams, len(self.atoms)), rngs=rngs)
@@ -87,6 +92,11 @@ class Network(nnx.Module):
             if self.config.patterns and i == min(1, self.config.layers - 1):
                 h = self.patterns(h, observation["board"])
             h = getattr(self, f"layer{i}")(h, there)
+        if self.has_slots:
+            slots, used = self.slots(observation["features"])
+            there = jnp.ones(h.shape[:2], bool) if there is None else there
+            put = lambda x, y: jnp.concatenate([x[:, :-1], y, x[:, -1:]], axis=1)  # noqa: E731
+            h, there = put(h, slots), put(there, used)
         latent = keep(unit(h), there)
         return latent if bank is None else self.memory(latent, bank)
 
@@ -112,8 +122,8 @@ class Network(nnx.Module):
         return self.focus(whole, observation["features"])
 
     def _there(self, latent: Array) -> Array | None:
-        """bool[B, M + 1], tokens on the board; None: all."""
-        return (latent != 0).any(-1) if self.config.stones else None
+        """bool[B, N], tokens that say something; None: all."""
+        return (latent != 0).any(-1) if self.has_gaps else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,13 +131,14 @@ class Model:
     """A network's functions; hashable, equal for equal game, viewer and sizes."""
 
     game: Game
-    viewer: Any
+    viewer: Viewer
     config: MuZeroNetworkConfig
 
     @property
     def grid(self) -> Grid:
-        """Patches and actions of the view."""
-        return Grid(*self.viewer.board_shape, self.config.patch, self.viewer.num_actions)
+        """Tokens and actions of the view."""
+        v = self.viewer
+        return Grid(*v.board_shape, self.config.patch, v.num_actions, v.slots)
 
     @property
     def atoms(self) -> tuple[float, ...]:
@@ -141,8 +152,8 @@ class Model:
 
     @property
     def latent_shape(self) -> tuple[int, int]:
-        """(M + 1, D)."""
-        return (self.grid.patches + 1, self.config.width)
+        """(N, D)."""
+        return (self.grid.tokens, self.config.width)
 
     @property
     def reads_bank(self) -> bool:
@@ -161,7 +172,7 @@ class Model:
     def represent(
         self, params: Params, observation: dict[str, Array], bank: memory.Bank | None = None
     ) -> Array:
-        """Latents float32[B, M + 1, D] of observations [B, ...], in the viewer's frame.
+        """Latents float32[B, N, D] of observations [B, ...], in the viewer's frame.
 
         Args:
           bank: what the episodic memory holds, one for all; None: nothing.
@@ -171,7 +182,7 @@ class Model:
         return self._bind(params).represent(observation, bank)
 
     def predict(self, params: Params, latent: Array) -> Prediction:
-        """What latents [B, M + 1, D] say."""
+        """What latents [B, N, D] say."""
         return self._bind(params).predict(latent)
 
     def dynamics(self, params: Params, latent: Array, action: Array) -> tuple[Array, Array | None]:
@@ -222,7 +233,7 @@ def _graph(model: Model) -> nnx.GraphDef:
 
 
 @functools.cache
-def _observation_spec(game: Game, viewer: Any) -> dict[str, jax.ShapeDtypeStruct]:
+def _observation_spec(game: Game, viewer: Viewer) -> dict[str, jax.ShapeDtypeStruct]:
     def look(key):
         state = game.init(key)
         return viewer.observe(state, jnp.int32(0), viewer.focus(state))
@@ -230,7 +241,9 @@ def _observation_spec(game: Game, viewer: Any) -> dict[str, jax.ShapeDtypeStruct
     return jax.eval_shape(look, jax.random.key(0))
 
 
-def build(game: Game, viewer: Any = None, config: MuZeroNetworkConfig | None = None) -> Model:
+def build(
+    game: Game, viewer: Viewer | None = None, config: MuZeroNetworkConfig | None = None
+) -> Model:
     """The network of `game` seen through `viewer` (None: the game's own)."""
     viewer = game.viewer() if viewer is None else viewer
     return Model(game, viewer, config or MuZeroNetworkConfig())
