@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 
 from algorithms.learner import Metrics, mean, require
-from algorithms.muzero.targets import two_hot
 from algorithms.networks import masked
+from algorithms.networks.muzero import Model, two_hot
 from jaxgames.core import Array
 
 
@@ -67,7 +67,7 @@ class Batch(NamedTuple):
     importance: Array
 
 
-def loss(model: Any, weights: Weights, params: Any, batch: Batch) -> tuple[Array, tuple]:
+def loss(model: Model, weights: Weights, params: Any, batch: Batch) -> tuple[Array, tuple]:
     """(loss float32[], (metrics, error float32[N] of the root's value to the mover))."""
     root = jax.tree.map(lambda x: x[:, 0], batch.observation)
     start = model.represent(params, root)
@@ -92,11 +92,12 @@ def loss(model: Any, weights: Weights, params: Any, batch: Batch) -> tuple[Array
     share = jnp.sum(has_policy[:, 0]) / has_policy.shape[0]
     parts = {"policy": jnp.sum(policy * on_path * has_policy) / jnp.maximum(share, 1e-3)}
 
-    goal = two_hot(batch.value, jnp.asarray(model.support))
+    goal = two_hot(batch.value, model.atoms)
     value = -jnp.sum(goal * jax.nn.log_softmax(said.outcome_logits), axis=-1).mean(-1)
     parts["value"] = jnp.sum(value * on_path)
-    reward = jnp.mean((jnp.moveaxis(rewards, 0, 1) - batch.reward) ** 2, axis=-1)
-    parts["reward"] = jnp.sum(reward * on_path[:, 1:])
+    if rewards is not None:
+        reward = jnp.mean((jnp.moveaxis(rewards, 0, 1) - batch.reward) ** 2, axis=-1)
+        parts["reward"] = jnp.sum(reward * on_path[:, 1:])
     real = (batch.alive & batch.known)[:, 1:]
     if weights.consistency:
         apart = _apart(model, params, latents, batch.observation)
@@ -111,7 +112,6 @@ def loss(model: Any, weights: Weights, params: Any, batch: Batch) -> tuple[Array
     metrics["value/unrolled_error"] = mean(
         jnp.abs(said.value[:, 1:, 0] - batch.value[:, 1:, 0]), batch.known[:, 1:]
     )
-    metrics["reward/error"] = mean(jnp.sqrt(reward), batch.known[:, 1:])
     return total, (metrics, jnp.abs(error))
 
 
@@ -120,7 +120,7 @@ def _half(latent: Any) -> Any:
     return jax.tree.map(lambda x: 0.5 * x + 0.5 * jax.lax.stop_gradient(x), latent)
 
 
-def _apart(model: Any, params: Any, latents: Any, observation: Any) -> Array:
+def _apart(model: Model, params: Any, latents: Any, observation: Any) -> Array:
     """float32[N, K], 2 - 2 cos between what the dynamics says and what the encoder sees."""
 
     def flat(x):

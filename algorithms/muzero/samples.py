@@ -13,7 +13,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from algorithms.muzero.config import Config
 from algorithms.muzero.loss import Batch
@@ -109,22 +108,15 @@ def _in_view(viewer: Any, items: Any, view: Any, steps: int) -> tuple[Array, Arr
 
 def turned(viewer: Any, made: Batch, number: Array) -> Batch:
     """The same batch, each window turned by its symmetry `number` int32[N]."""
-    table = np.stack([np.asarray(viewer.turn_action(i)) for i in range(viewer.symmetries)])
-    back = np.argsort(table, axis=1)
-    ways = [lambda seen, i=i: viewer.turn(seen, i) for i in range(viewer.symmetries)]
-
-    def one(i, seen):
-        return jax.lax.switch(i, ways, seen)
+    table = jax.vmap(viewer.turn_action)(number)  # [N, V]
+    back = jnp.argsort(table, axis=1)[:, None]
 
     def pick(per_action):
-        index = jnp.asarray(back)[number][:, None]
-        return jnp.take_along_axis(per_action, index, axis=-1)
+        return jnp.take_along_axis(per_action, back, axis=-1)
 
     return made._replace(
-        observation=jax.vmap(jax.vmap(one, (None, 0)))(number, made.observation),
+        observation=jax.vmap(jax.vmap(viewer.turn, (0, None)))(made.observation, number),
         legal=pick(made.legal),
         weights=pick(made.weights),
-        action=jnp.take_along_axis(jnp.asarray(table)[number], made.action, axis=1),
+        action=jnp.take_along_axis(table, made.action, axis=1),
     )
-
-

@@ -5,14 +5,13 @@ value is what the rest of the game brings from there on, its reward what action 
 reach it. Nothing is shifted against anything, and the last action of a game is an action like
 any other: it leads to an absorbing state, worth nothing, whatever is done there.
 
-Letters: N windows, S entries of a window, K unrolled steps, T teams, O outcomes.
+Letters: N windows, S entries of a window, K unrolled steps, T teams.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from algorithms import frames, returns
@@ -87,17 +86,3 @@ def _n_step(window: Window, k: int, steps: int, discount: float) -> Array:
     return returns.n_step(
         window.reward[:, within], window.done[:, within], window.root_value[:, k + steps], discount
     )
-
-
-def two_hot(values: Array, support: Array) -> Array:
-    """Distributions over `support` [O], ascending, whose means are `values` [...]; [..., O].
-
-    Mass lies on the two neighbours of a value; values beyond the ends count as the ends.
-    """
-    size = support.shape[0]
-    values = jnp.clip(values, support[0], support[-1])
-    above = jnp.sum(values[..., None] >= support[1:-1], axis=-1) + 1
-    low, high = support[above - 1], support[above]
-    share = ((values - low) / (high - low))[..., None]
-    lower, upper = jax.nn.one_hot(above - 1, size), jax.nn.one_hot(above, size)
-    return (1.0 - share) * lower + share * upper
