@@ -86,8 +86,7 @@ def board_rows(board: np.ndarray) -> list[str]:
 
 def _short(row: str) -> str:
     """A row with its repeats counted: "40*. 1.2 57*."."""
-    tokens = re.sub(r"(.)\1{%d,}" % (REPEATED - 1), lambda m: f" {len(m[0])}*{m[1]} ", row)
-    return " ".join(tokens.split())
+    return " ".join(_REPEAT.sub(lambda m: f" {len(m[0])}*{m[1]} ", row).split())
 
 
 def status(state) -> str:
@@ -379,8 +378,7 @@ def _check_totals(game, totals) -> None:
     faults = {
         f"the session is over after {games} games": games >= rules.session_games,
         f"the session is over with {FIRSTS_TO_WIN} first places": firsts.max() >= FIRSTS_TO_WIN,
-        f"{games} games give {games * sum(rules.place_points)} points": points.sum()
-        != games * each,
+        f"{games} games give {games * each} points": points.sum() != games * each * session.UNIT,
         f"more first places than {games} games": firsts.sum() > games,
         "points and first places of a seat do not fit": (
             (points < firsts * best) | (points > games * best)
