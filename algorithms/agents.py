@@ -249,8 +249,13 @@ _OPTIONS = {
     "search": "the network with a search",
     "temp": "0 the best move, more is looser (with net)",
     "head": "policy or q",
+    "dynamics": "rules or learned (muzero)",
+    "paranoid": "everybody against the root (muzero)",
+    "prove": "carry ends of games up exactly (muzero)",
     **{name: field for name, (field, _) in _SEARCH_OPTIONS.items()},
 }
+_BARE_WORDS = ("net", "search", "paranoid", "prove")
+_OF_MUZERO = ("dynamics", "paranoid", "prove")
 
 
 def packaged(game: Game) -> tuple[str, ...]:
@@ -276,6 +281,7 @@ def from_spec(spec: str, game: Game) -> Seat:
     NAME is a bot of the game, a packaged bundle, or the path of a bundle or of a run folder
     with one in `best/`. Options of bundles: `net` or `search`, `temp=` (net),
     `sims= worlds= candidates= policy= considered= scale= qscale=` (search), `head=policy|q`.
+    Bundles of MuZero know `dynamics=rules|learned`, `paranoid` and `prove` besides, and no worlds.
     Without options a bundle searches with 32 simulations in each of 4 worlds (1 if nothing is
     hidden), but one whose kind is in `PLAY_BARE` plays its network alone.
 
@@ -288,14 +294,18 @@ def from_spec(spec: str, game: Game) -> Seat:
         if texts:
             raise AgentError("agent", f"{spec!r}: the bot {name} takes no options")
         return Seat(bot_agent(game, name))
-    path = _bundle_path(name, game)
+    path = bundle_path(name, game)
     options = _parse_options(spec, texts)
     meta = bundle.read_meta(path)
     bundle.check_game(meta, game)
+    origin = {k: meta[k] for k in ("agent", "step", "run", "sha256", "strength") if k in meta}
+    if meta["agent"] == "muzero":
+        from algorithms import muzero  # its agents are made of what is above
+
+        return Seat(*muzero.from_bundle(path, name, options, meta, game), origin)
     model = _bundle_model(meta, game)
     expected = jax.eval_shape(model.init, jax.random.key(0))
     params = jax.tree.map(jnp.asarray, bundle.load(path, expected, game).params)
-    origin = {k: meta[k] for k in ("agent", "step", "run", "sha256", "strength") if k in meta}
     return Seat(_bundle_agent(name, options, meta["agent"], game, model), params, origin)
 
 
@@ -309,10 +319,11 @@ def weights(name: str, model: Model) -> Any:
     Raises:
       AgentError: no such bundle. BundleError: a broken one, or one of another game or network.
     """
-    path = _bundle_path(name, model.game)
+    path = bundle_path(name, model.game)
     meta = bundle.read_meta(path)
     bundle.check_game(meta, model.game)
-    theirs, wanted, fresh = _bundle_model(meta, model.game), model.config, {}
+    theirs = dataclasses.replace(_bundle_model(meta, model.game), critic=model.critic)
+    wanted, fresh = model.config, {}
     if wanted.advice and not theirs.config.advice:
         wanted = dataclasses.replace(wanted, advice="", trust=theirs.config.trust)
         fresh = {"advice": model.init(jax.random.key(0))["advice"]}
@@ -323,7 +334,8 @@ def weights(name: str, model: Model) -> Any:
     return fresh | jax.tree.map(jnp.asarray, bundle.load(path, expected, model.game).params)
 
 
-def _bundle_path(name: str, game: Game) -> pathlib.Path:
+def bundle_path(name: str, game: Game) -> pathlib.Path:
+    """Where the packaged bundle, bundle or run folder that a spec begins with lies; AgentError."""
     shipped = BUNDLES / game.id / name
     if name and "/" not in name and "\\" not in name and name[0] != "." and shipped.is_dir():
         return shipped
@@ -343,11 +355,11 @@ def _parse_options(spec: str, texts: list[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if key not in _OPTIONS:
             raise AgentError("agent", f"{spec!r}: no option {key!r}{nearest(key, _OPTIONS)}")
-        if key in options or bool(equals) == (key in ("net", "search")) or equals and not value:
-            form = key if key in ("net", "search") else f"{key}=VALUE"
+        if key in options or bool(equals) == (key in _BARE_WORDS) or equals and not value:
+            form = key if key in _BARE_WORDS else f"{key}=VALUE"
             raise AgentError(key, f"{spec!r}: write {form}, once")
         options[key] = value
-    searching = {"search", *_SEARCH_OPTIONS} & options.keys()
+    searching = {"search", *_SEARCH_OPTIONS, *_OF_MUZERO} & options.keys()
     if searching and {"net", "temp"} & options.keys():
         raise AgentError(min(searching), f"{spec!r}: not together with net or temp")
     if options.get("head", "q") not in ("policy", "q"):
@@ -359,6 +371,9 @@ def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, mod
     head = options.get("head", "q" if "dqn" in kind else "policy")
     if head == "q" and not model.config.q_head:
         raise AgentError("head", f"{name}: the network has no Q head")
+    foreign = [key for key in _OF_MUZERO if key in options]
+    if foreign:
+        raise AgentError(foreign[0], f"{name}: only agents of muzero know it")
     suffix = f":head={options['head']}" if "head" in options else ""
     searching = "search" in options or _SEARCH_OPTIONS.keys() & options.keys()
     if {"net", "temp"} & options.keys() or kind in PLAY_BARE and not searching:

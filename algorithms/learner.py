@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from algorithms import optim
+from algorithms.networks import Model
 from jaxgames.core import Array
 
 #: A total and the weight it is to be divided by; weight 0 leaves the total (a count).
@@ -66,6 +67,8 @@ class Learner:
     compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
     members: `state -> [(updates, params)]`, on the host: former selves that a run leaves behind, by
       the updates they had seen; None where there are none.
+    judge: the network of `state.critic.params`, a critic that `init` takes as `critic=`; None where
+      there is none.
     """
 
     init: Callable[..., TrainState]
@@ -75,6 +78,7 @@ class Learner:
     chunk_updates: int
     compiled: Callable[[], tuple[int, int]]
     members: Callable[[TrainState], list[tuple[int, Any]]] | None = None
+    judge: Model | None = None
 
 
 def require(config: Any, field: str, holds: bool, rule: str) -> None:
@@ -156,6 +160,7 @@ def make_learner(
     imitate_updates: int,
     chunk_updates: int,
     members: Callable[[TrainState], list[tuple[int, Any]]] | None = None,
+    judge: Model | None = None,
 ) -> Learner:
     """A learner from its pure functions. Each phase compiles when it is first reached."""
 
@@ -177,4 +182,5 @@ def make_learner(
     def compiled():
         return own._cache_size(), taught._cache_size() if taught is not None else 0
 
-    return Learner(jax.jit(init), run_chunk, update, imitate, chunk_updates, compiled, members)
+    start = jax.jit(init)
+    return Learner(start, run_chunk, update, imitate, chunk_updates, compiled, members, judge)

@@ -17,10 +17,11 @@ from typing import Any
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from algorithms import alphazero, dqn, imitation, ppo
+from algorithms import alphazero, dqn, imitation, muzero, ppo
 from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
 from algorithms.networks.model import NetworkConfig
+from algorithms.networks.muzero import MuZeroNetworkConfig
 from algorithms.ratings import GateConfig
 from algorithms.search.config import SearchConfig
 from configs.overrides import ConfigError, coerce
@@ -107,8 +108,8 @@ class TrainConfig:
       minutes: stop after this time, compilation and evaluation included; 0: no limit.
       chunks: stop after so many chunks of updates; 0: no limit.
       decay: let the learning rate fall over that budget.
-      start: begin with the weights of this bundle or run, of the same game and network; empty:
-        with fresh ones.
+      start: begin with the weights of this bundle or run, of the same game and network, and with
+        the critic of the run; empty: with fresh ones.
       save_every: chunks between two checkpoints.
       keep: last checkpoints kept, besides the best.
       compile_cache: keep compiled programs in the user's cache folder.
@@ -288,7 +289,7 @@ class Config:
     """
 
     game: GameConfig
-    agent: typing.Literal["alphazero", "mcts_dqn", "ppo", "imitation"] = "alphazero"
+    agent: typing.Literal["alphazero", "mcts_dqn", "ppo", "imitation", "muzero"] = "alphazero"
     seed: int = 0
     seeds: tuple[int, ...] = ()
     device: typing.Literal["auto", "cpu", "gpu", "tpu"] = "auto"
@@ -298,6 +299,8 @@ class Config:
     dqn: dqn.Config = dqn.Config()
     ppo: ppo.Config = ppo.Config()
     imitation: imitation.Config = imitation.Config()
+    muzero_network: MuZeroNetworkConfig = MuZeroNetworkConfig()
+    muzero: muzero.Config = muzero.Config()
     train: TrainConfig = TrainConfig()
     eval: EvalConfig = EvalConfig()
     gate: GateConfig = GateConfig()

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import pathlib
 import resource
 import time
 from collections.abc import Callable
@@ -20,33 +21,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms import agents, alphazero, arena, bundle, dqn, imitation, ppo, ratings
+from algorithms import agents, arena, bundle, ratings
 from algorithms.checkpoint import Checkpoints
-from algorithms.learner import Learner, TrainState
-from algorithms.networks.model import Model, build
-from algorithms.search.config import SearchConfig
+from algorithms.learner import TrainState
 from configs import ConfigError, make_game
 from experiments import errors, health, run_folder
 from experiments.interrupts import Interrupts
+from experiments.kinds import KINDS
 from experiments.progress import Progress
 from jaxgames.core import Game
 
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """An agent that can be trained: its learner, its settings, its head in play."""
-
-    make: Callable[[Game, Model, Any], Learner]
-    section: str
-    head: str
-
-
-KINDS = {
-    "alphazero": Kind(alphazero.make, "alphazero", "policy"),
-    "mcts_dqn": Kind(dqn.make, "dqn", "q"),
-    "ppo": Kind(ppo.make, "ppo", "policy"),
-    "imitation": Kind(imitation.make, "imitation", "policy"),
-}
+#: Where a run keeps the critic of its best weights, for runs that start from it.
+CRITIC = "critic"
 
 
 @dataclasses.dataclass
@@ -72,20 +58,21 @@ class Trainer:
     def __init__(self, resolved, progress: Progress):
         self.resolved, self.config = resolved, resolved.config
         self.progress = progress
-        kind = KINDS[self.config.agent]
+        self.kind = kind = KINDS[self.config.agent]
         self.settings = getattr(self.config, kind.section)
         # Moves that are forced are no decisions: learners do not see them.
         self.game = make_game(self.config).for_search()
         try:
-            self.model = build(self.game, self.config.network)
+            self.model = kind.model(self.game, self.config)
             self.learner = kind.make(self.game, self.model, self.settings)
         except ValueError as error:
             field, _, rule = str(error).partition(": ")
-            key = field if field.startswith("network.") else f"{kind.section}.{field}"
+            own = field.startswith(("network.", f"{kind.network}."))
+            key = field if own else f"{kind.section}.{field}"
             raise ConfigError(key, rule) from None
         self.weights = None if self.config.run.resume else self._weights()
         self.at = Position()
-        self.agents = _players(self.model, self.config.train.eval.search, kind.head)
+        self.agents = kind.players(self.model, self.config)
         self.opponents = {
             name: _opponent(name, self.game) for name in self.config.train.eval.opponents
         }
@@ -153,15 +140,19 @@ class Trainer:
         """A first state, with the weights of train.start if that is set."""
         weights = self._weights() if self.weights is None else self.weights
         self.weights = None
-        return self.learner.init(key) if weights is None else self.learner.init(key, weights)
+        return self.learner.init(key, **weights)
 
-    def _weights(self) -> Any:
-        """What train.start names, None without; raises ConfigError where it does not fit."""
-        spec = self.config.train.start
+    def _weights(self) -> dict[str, Any]:
+        """What train.start names, as arguments of `Learner.init`; a run brings its critic along.
+        Raises ConfigError where it does not fit."""
+        spec, judge = self.config.train.start, self.learner.judge
         if not spec:
-            return None
+            return {}
         try:
-            return agents.weights(spec, self.model)
+            found = {"params": self.kind.weights(spec, self.model)}
+            if judge is not None and (pathlib.Path(spec) / CRITIC).is_dir():
+                found["critic"] = agents.weights(str(pathlib.Path(spec) / CRITIC), judge)
+            return found
         except (agents.AgentError, bundle.BundleError) as error:
             rule = str(error).removeprefix("agent: ")
             raise ConfigError("train.start", f"{spec} can not be begun with ({rule})") from None
@@ -222,7 +213,7 @@ class Trainer:
             result["league"] = self._members(state)
         if not settings.final_pairs:
             return result
-        expected = jax.eval_shape(self.model.init, jax.random.key(0))
+        expected = self.kind.shapes(self.model)
         best = bundle.load(self.folder.path / "best", expected, self.game)
         params = jax.tree.map(jnp.asarray, best.params)
         agent = settings.final_agent
@@ -331,6 +322,9 @@ class Trainer:
         moment = {"step": int(state.updates), "env_steps": int(state.env_steps)}
         meta = self._meta(**moment, strength=strength)
         bundle.save(self.folder.path / "best", state.params, meta)
+        if (judge := self.learner.judge) is not None:
+            meta = self._meta(**moment) | {"agent": CRITIC, "network": vars(judge.config)}
+            bundle.save(self.folder.path / CRITIC, state.critic.params, meta)
 
     def _members(self, state: TrainState) -> list[str]:
         """The learner's former selves as bundles league/UPDATES, beside those left earlier."""
@@ -343,10 +337,11 @@ class Trainer:
         return bundle.describe(
             self.game,
             agent=self.config.agent,
-            network=self.config.network,
+            network=getattr(self.config, self.kind.network),
             run=self.folder.name,
             seed=self.config.seed,
             commit=run_folder.commit(),
+            **self.kind.about(self.config),
             **more,
         )
 
@@ -406,14 +401,6 @@ class Trainer:
     def _second_interrupt(self) -> None:
         self.progress.stop()  # the process ends without unwinding
         _try(lambda: self.folder.status("interrupted", message="stopped at once"))
-
-
-@functools.cache  # equal agents are then the same one, compiled once
-def _players(model: Model, search: SearchConfig, head: str) -> dict[str, agents.Agent]:
-    return {
-        "network": agents.network_agent(model.game, model, head=head),
-        "search": agents.search_agent(model.game, model, search, head=head),
-    }
 
 
 _bot = functools.cache(agents.bot_agent)

@@ -27,6 +27,8 @@ from algorithms.networks.heads import Advice, PerAction, Vector
 from jaxgames.core import Array, Game, State, nearest
 
 Params = Any
+#: Rows that an advising bot looks at at once: more of them leave the cache.
+ADVICE_ROWS = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +181,8 @@ class Model:
         if not self.config.advice:
             return seen
         bot = self.game.bots[self.config.advice]
-        advice = jax.vmap(bot, (0, None))(states, jax.random.key(0)).astype(jnp.int32)
+        ask = functools.partial(bot, key=jax.random.key(0))
+        advice = jax.lax.map(ask, states, batch_size=ADVICE_ROWS).astype(jnp.int32)
         if player is not None:
             advice = jnp.where(player == states.current_player, advice, -1)
         return seen | {"advice": advice}

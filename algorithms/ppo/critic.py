@@ -33,7 +33,8 @@ class CriticConfig:
       enabled: whether there is one.
       candidates: moves it is asked about at each decision, the one played among them; 0: only
         that one, judged by what came of it (generalised advantages over all decisions).
-      updates: first updates in which only the critic learns: a fresh one knows nothing.
+      updates: first updates in which only the critic learns: a fresh one knows nothing, one
+        from another run not what this network makes of a position.
       rate: factor on the learning rate for its weights.
       network: its sizes; its kind as for any network.
     """
@@ -67,9 +68,9 @@ def model(game: Game, config: CriticConfig) -> Model:
     return build(game, config.network, critic=True)
 
 
-def start(game: Game, config: CriticConfig, key: Array) -> Critic:
-    """A fresh critic; consumes `key`."""
-    params = model(game, config).init(key)
+def start(game: Game, config: CriticConfig, key: Array, params: Any = None) -> Critic:
+    """A critic with `params`, None: a fresh one; consumes `key`."""
+    params = model(game, config).init(key) if params is None else params
     return Critic(params, optim.init(params))
 
 

@@ -47,7 +47,8 @@ def own_play(game: Game, model: Model, params: Any, candidates: int = 1) -> Choo
     """The network on all seats.
 
     It notes observation, value float32[B, T] absolute, own bool[B]: the decision was the
-    network's, and K = `candidates` moves to judge: "actions" int32[B, K], "log_prob" float32[B, K]
+    network's, doubt float32[B]: what its likeliest move lacks to certainty, and K = `candidates`
+    moves to judge: "actions" int32[B, K], "log_prob" float32[B, K]
     and "share" float32[B, K]. The last of them is the move played; before it come the likeliest
     ones, with their probabilities as share. The move played then stands for all others: its
     share is 1 if it is none of them, else 0. So a sum over K, weighted by share, has the
@@ -71,8 +72,9 @@ def own_play(game: Game, model: Model, params: Any, candidates: int = 1) -> Choo
             actions = jnp.concatenate([likely, actions], axis=-1)
             log_prob = jnp.concatenate([likely_log, log_prob], axis=-1)
         own = jnp.ones(action.shape, bool)
+        doubt = 1.0 - jnp.exp(log_policy.max(-1))
         moves = dict(actions=actions, log_prob=log_prob, share=share)
-        return action, dict(observation=observation, value=value, own=own) | moves
+        return action, dict(observation=observation, value=value, own=own, doubt=doubt) | moves
 
     return choose
 

@@ -48,6 +48,8 @@ class Config:
     steps: actions in every game per update.
     epochs: passes over the decisions of an update.
     minibatch: decisions per optimiser step; what is left over of an update is not used.
+    learn_share: share of an update's own decisions that is learnt from, those in which the network
+      was least certain of its move: where there is no doubt, there is next to nothing to learn.
     micro_batch: at most so many decisions' gradient is computed at once (`optim.gradients`).
     clip: how far the ratio of probabilities may go from 1 and still gain.
     value_clip: how far the value may go from what it was; 0: no limit.
@@ -81,6 +83,7 @@ class Config:
     steps: int = 64
     epochs: int = 2
     minibatch: int = 2048
+    learn_share: float = 1.0
     micro_batch: int = 256
     clip: float = 0.2
     value_clip: float = 0.2
@@ -119,6 +122,7 @@ class Config:
         for field in ("value_clip", "entropy_start", "entropy_end", "value_weight", "kl_stop",
                       "pfsp_power"):  # fmt: skip
             require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
+        require(self, "learn_share", 0.0 < self.learn_share <= 1.0, "above 0, at most 1")
         require(self, "clip", 0.0 < self.clip < 1.0, "above 0, below 1")
         require(self, "snapshots", self.snapshots <= 20, "at most 20")
         require(self, "evict", self.evict in ("oldest", "weakest"), "oldest or weakest")
@@ -170,7 +174,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
             raise ValueError(f"bots: unknown name {name!r}{nearest(name, game.bots)}")
     shaping.check(game, config.shaping)
     situations.chosen(game, config.situations)
-    least = _own_decisions(game, config)
+    least = _learnt_decisions(game, config)
     if config.minibatch > least:
         raise ValueError(f"minibatch: at most {least}, an update's, got {config.minibatch}")
     return make_learner(
@@ -180,16 +184,18 @@ def make(game: Game, model: Model, config: Config) -> Learner:
         imitate_updates=0,
         chunk_updates=config.chunk_updates,
         members=(lambda state: leagues.members(state.league)) if config.against else None,
+        judge=critics.model(game, config.critic) if config.critic.enabled else None,
     )
 
 
-def _init(game, model, config, key, params=None) -> State:
+def _init(game, model, config, key, params=None, critic=None) -> State:
     params_key, critic_key, actor_key, key = jax.random.split(key, 4)
     if params is None:
         params = model.init(params_key)
     members = (config.snapshots, len(config.bots), config.groups, config.rows)
     actor = selfplay.start(game, actor_key, config.games, 0)
     shaped, special = config.shaping.terms, config.situations.share
+    judging = config.critic.enabled
     return fresh(
         State,
         params,
@@ -198,7 +204,7 @@ def _init(game, model, config, key, params=None) -> State:
         replay=(),
         actor=actor,
         league=leagues.start(params, *members) if config.against else (),
-        critic=critics.start(game, config.critic, critic_key) if config.critic.enabled else (),
+        critic=critics.start(game, config.critic, critic_key, critic) if judging else (),
         earned=shaping.start(game, config.shaping, config.games) if shaped else (),
         kept=situations.start(game, config.situations, actor.states) if special else (),
     )
@@ -263,10 +269,20 @@ def _update(game, model, config, state: State):
     return state, metrics
 
 
-def _own_decisions(game, config) -> int:
-    """About so many decisions of an update are the network's own."""
+def _learnt_decisions(game, config) -> int:
+    """About so many decisions of an update are the network's own, and learnt from."""
     alone = config.games - config.against
-    return config.steps * alone + config.steps * config.against // game.num_teams
+    own = config.steps * alone + config.steps * config.against // game.num_teams
+    return math.floor(config.learn_share * own)
+
+
+def _doubtful(game, config, own: Array, doubt: Array) -> Array:
+    """Which of the decisions bool[S, B] to learn from: of the own ones the most doubtful."""
+    if config.learn_share == 1.0:
+        return own
+    amount = _learnt_decisions(game, config)
+    least = jnp.sort(jnp.where(own, doubt, -1.0).ravel())[-amount]
+    return own & (doubt >= least)
 
 
 def _prepare(config, league: League, params, updates, key) -> League:
@@ -363,7 +379,7 @@ def _decisions(game, config, played, gained, judged, nudge=None) -> tuple[Batch,
         value=frames.to_relative(note["value"], team),
         target=target,
         advantage=advantage,
-        weight=own,
+        weight=_doubtful(game, config, note["own"], note["doubt"]).astype(jnp.float32),
     )
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch), metrics
 
@@ -401,7 +417,7 @@ def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, d
         return (params, opt_state, critic), metrics
 
     start = (state.params, state.opt_state, state.critic)
-    rows = _own_decisions(game, config)
+    rows = _learnt_decisions(game, config)
     (params, opt_state, critic), metrics = _passes(config, step, rows, start, data, key)
     metrics |= {"policy/entropy_weight": mean(weight)}
     return dict(params=params, opt_state=opt_state, critic=critic), metrics

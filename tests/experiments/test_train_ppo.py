@@ -10,6 +10,9 @@ import pytest
 import configs
 import experiments
 from algorithms import agents, bundle
+from experiments import training
+from experiments.cli import Flags
+from experiments.progress import Progress
 from tests.algorithms.test_checkpoint import bits
 from tests.experiments.test_train import last_state
 from tests.toys.cli import TINY
@@ -54,6 +57,14 @@ def test_a_run_and_its_resumption(tmp_path):
     texts = [f"run.dir={tmp_path}", "run.name=part", "run.resume=true", "train.chunks=4"]
     experiments.train("", texts)
     assert bits(last_state(tmp_path / "part")) == bits(last_state(tmp_path / "whole"))
+
+    # Who starts from the run takes its critic along.
+    begun = training.Trainer(
+        configs.load("", ppo(tmp_path, "run.name=next", f"train.start={tmp_path}/whole")),
+        Progress(Flags(quiet=True)),
+    )._begin(jax.random.key(0))
+    for mine, name in ((begun.params, "best"), (begun.critic.params, "critic")):
+        assert bits(mine) == bits(bundle.load(tmp_path / "whole" / name).params)
 
     # Former selves are left behind as agents: two places, filled every second update.
     league = tmp_path / "whole" / "league"

@@ -22,6 +22,7 @@ import numpy as np
 from flax import nnx
 
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
+from algorithms.networks.muzero.layers import Dense
 
 Array = jax.Array
 
@@ -51,27 +52,21 @@ def attend(query: Array, key: Array, value: Array, there: Array | None, scale: f
     return jax.nn.dot_product_attention(query, key, value, mask=mask, scale=scale)[..., :width]
 
 
-def dense(inputs: int, outputs: int, rngs: nnx.Rngs, gain: float = 1.0) -> nnx.Linear:
-    """A product without bias, outputs `gain` times as large as inputs in mean square."""
-    init = nnx.initializers.variance_scaling(gain, "fan_in", "truncated_normal")
-    return nnx.Linear(inputs, outputs, use_bias=False, kernel_init=init, rngs=rngs)
-
-
 class Latent(nnx.Module):
     """Multi-head latent attention over tokens at fixed positions."""
 
-    def __init__(self, config: MuZeroNetworkConfig, positions: np.ndarray, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, positions: np.ndarray):
         c = config
         self.heads, self.size, self.merged = c.heads, c.width // c.heads, c.merged
         self.positions, self.rotary = tuple(map(tuple, positions.tolist())), c.rotary
-        self.down = dense(c.width, c.kv_latent, rngs)
-        self.keys = dense(c.kv_latent, c.width, rngs)
-        self.values = dense(c.kv_latent, c.width, rngs)
-        self.down_query = dense(c.width, c.q_latent, rngs)
-        self.queries = dense(c.q_latent, c.width, rngs)
-        self.turned_queries = dense(c.q_latent, c.heads * c.rotary, rngs)
-        self.turned_keys = dense(c.width, c.rotary, rngs)
-        self.out = dense(c.width, c.width, rngs, 0.5 / c.layers)
+        self.down = Dense(c.width, c.kv_latent, bias=False)
+        self.keys = Dense(c.kv_latent, c.width, bias=False)
+        self.values = Dense(c.kv_latent, c.width, bias=False)
+        self.down_query = Dense(c.width, c.q_latent, bias=False)
+        self.queries = Dense(c.q_latent, c.width, bias=False)
+        self.turned_queries = Dense(c.q_latent, c.heads * c.rotary, bias=False)
+        self.turned_keys = Dense(c.width, c.rotary, bias=False)
+        self.out = Dense(c.width, c.width, 0.5 / c.layers, bias=False)
 
     def _parts(self, h: Array) -> tuple[Array, Array, Array, Array]:
         """c [B, N, d_c]; q, qr, kr [B, N, G or 1, d]."""
@@ -104,14 +99,14 @@ class Latent(nnx.Module):
 class Plain(nnx.Module):
     """Ordinary multi-head attention with the same positions, keys and values of full width."""
 
-    def __init__(self, config: MuZeroNetworkConfig, positions: np.ndarray, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, positions: np.ndarray):
         c = config
         self.heads, self.size, self.rotary = c.heads, c.width // c.heads, c.rotary
         self.positions = tuple(map(tuple, positions.tolist()))
-        self.keys = dense(c.width, c.heads * (self.size + c.rotary), rngs)
-        self.queries = dense(c.width, c.heads * (self.size + c.rotary), rngs)
-        self.values = dense(c.width, c.width, rngs)
-        self.out = dense(c.width, c.width, rngs, 0.5 / c.layers)
+        self.keys = Dense(c.width, c.heads * (self.size + c.rotary), bias=False)
+        self.queries = Dense(c.width, c.heads * (self.size + c.rotary), bias=False)
+        self.values = Dense(c.width, c.width, bias=False)
+        self.out = Dense(c.width, c.width, 0.5 / c.layers, bias=False)
 
     def __call__(self, h: Array, there: Array | None) -> Array:
         """h float32[B, N, D], there bool[B, N] or None (all); float32[B, N, D]."""

@@ -15,43 +15,26 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from algorithms.networks.conv import Conv, pool
-from algorithms.networks.muzero.attention import Latent, Plain, dense
+from algorithms.networks.conv import pool
+from algorithms.networks.muzero.attention import Latent, Plain
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
 from algorithms.networks.muzero.grid import Grid
+from algorithms.networks.muzero.layers import Conv, Dense, Norm
 
 Array = jax.Array
-
-
-def unit(x: Array) -> Array:
-    """x over its root mean square along the last axis; zero stays zero."""
-    return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + 1e-6)
-
-
-def keep(x: Array, there: Array | None) -> Array:
-    """x [B, N, ...] with zeros for tokens that are not `there`, bool[B, N]; None: all are."""
-    return x if there is None else x * there[..., None]
-
-
-def mean(tokens: Array, there: Array | None) -> Array:
-    """Mean [B, D] of tokens [B, N, D] that are `there`, bool[B, N]."""
-    if there is None:
-        return tokens.mean(1)
-    count = jnp.maximum(there.sum(-1, keepdims=True), 1)
-    return keep(tokens, there).sum(1) / count
 
 
 class Layer(nnx.Module):
     """Attention and SwiGLU, each added to what came in and each after a norm."""
 
-    def __init__(self, config: MuZeroNetworkConfig, places: np.ndarray, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, places: np.ndarray):
         c = config
         kind = Latent if c.attention == "mla" else Plain
-        self.before = nnx.RMSNorm(c.width, rngs=rngs)
-        self.attention = kind(c, places, rngs=rngs)
-        self.between = nnx.RMSNorm(c.width, rngs=rngs)
-        self.up = dense(c.width, 2 * c.ffn, rngs)
-        self.down = dense(c.ffn, c.width, rngs, 0.5 / c.layers)
+        self.before = Norm(c.width)
+        self.attention = kind(c, places)
+        self.between = Norm(c.width)
+        self.up = Dense(c.width, 2 * c.ffn, bias=False)
+        self.down = Dense(c.ffn, c.width, 0.5 / c.layers, bias=False)
 
     def __call__(self, h: Array, there: Array | None) -> Array:
         h = h + self.attention(self.before(h), there)
@@ -62,11 +45,11 @@ class Layer(nnx.Module):
 class Whole(nnx.Module):
     """Coarse planes of the whole board as one vector."""
 
-    def __init__(self, channels: int, width: int, patch: int, *, rngs: nnx.Rngs):
+    def __init__(self, channels: int, width: int, patch: int):
         self.patch = patch
-        self.embed = nnx.Linear(channels * patch * patch, width, rngs=rngs)
-        self.conv = Conv(width, width, 3, rngs=rngs)
-        self.out = nnx.Linear(2 * width, width, rngs=rngs)
+        self.embed = Dense(channels * patch * patch, width)
+        self.conv = Conv(width, width)
+        self.out = Dense(2 * width, width)
 
     def __call__(self, whole: Array) -> Array:
         """float32[B, h, w, C] to float32[B, D]."""
@@ -79,9 +62,9 @@ class Whole(nnx.Module):
 class Slots(nnx.Module):
     """A token for each slot, of its own features; zero for one that is not used."""
 
-    def __init__(self, slots: int, features: int, width: int, *, rngs: nnx.Rngs):
+    def __init__(self, slots: int, features: int, width: int):
         self.shape = (-1, slots, features)
-        self.embed = nnx.Linear(features, width, rngs=rngs)
+        self.embed = Dense(features, width)
 
     def __call__(self, features: Array) -> tuple[Array, Array]:
         """The last slots * features of float32[B, F] as tokens float32[B, E, D], and which of
@@ -94,17 +77,17 @@ class Slots(nnx.Module):
 class Tokens(nnx.Module):
     """The first tokens [B, M + 1, D] of an observation, and which are on the board."""
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int, spec, *, rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int, spec):
         c = config
         self.grid, self.config, self.seats = grid, c, seats
         planes = spec["board"].shape[-1]
         if c.stem:
-            self.stem = Conv(planes, c.stem, 3, rngs=rngs)
+            self.stem = Conv(planes, c.stem)
         cell = planes + c.stem
-        self.patches = nnx.Linear(cell * c.patch * c.patch, c.width, rngs=rngs)
-        self.features = nnx.Linear(spec["features"].shape[-1], c.width, rngs=rngs)
+        self.patches = Dense(cell * c.patch * c.patch, c.width)
+        self.features = Dense(spec["features"].shape[-1], c.width)
         if "whole" in spec:
-            self.whole = Whole(spec["whole"].shape[-1], c.width, c.patch, rngs=rngs)
+            self.whole = Whole(spec["whole"].shape[-1], c.width, c.patch)
 
     def __call__(self, observation: dict[str, Array]) -> tuple[Array, Array | None]:
         c = self.config

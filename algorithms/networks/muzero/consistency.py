@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from algorithms.networks.muzero.backbone import keep
+from algorithms.networks.muzero.layers import Dense, Norm, keep
 
 Array = jax.Array
 
@@ -17,10 +17,10 @@ Array = jax.Array
 class TwoLayers(nnx.Module):
     """Two dense layers with a norm between."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, *, rngs: nnx.Rngs):
-        self.inner = nnx.Linear(inputs, hidden, rngs=rngs)
-        self.norm = nnx.RMSNorm(hidden, rngs=rngs)
-        self.outer = nnx.Linear(hidden, outputs, rngs=rngs)
+    def __init__(self, inputs: int, hidden: int, outputs: int):
+        self.inner = Dense(inputs, hidden)
+        self.norm = Norm(hidden)
+        self.outer = Dense(hidden, outputs)
 
     def __call__(self, x: Array) -> Array:
         return self.outer(jax.nn.relu(self.norm(self.inner(x))))
@@ -30,10 +30,10 @@ class Consistency(nnx.Module):
     """P1 (`project`) and P2 (`forecast`) of the rule book's 3.4; vectors float32[B, N * size],
     zero for tokens that say nothing."""
 
-    def __init__(self, width: int, size: int, hidden: int, *, rngs: nnx.Rngs):
+    def __init__(self, width: int, size: int, hidden: int):
         self.size = size
-        self.projector = TwoLayers(width, size, size, rngs=rngs)
-        self.predictor = TwoLayers(size, hidden, size, rngs=rngs)
+        self.projector = TwoLayers(width, size, size)
+        self.predictor = TwoLayers(size, hidden, size)
 
     def project(self, latent: Array, there: Array | None) -> Array:
         return keep(self.projector(latent), there).reshape(latent.shape[0], -1)

@@ -11,10 +11,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from algorithms.networks.muzero.attention import dense
-from algorithms.networks.muzero.backbone import keep, mean, unit
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
 from algorithms.networks.muzero.grid import Grid
+from algorithms.networks.muzero.layers import Dense, keep, mean, spread, unit
 
 Array = jax.Array
 
@@ -22,14 +21,13 @@ Array = jax.Array
 class Step(nnx.Module):
     """One light layer, added to what came in."""
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid):
         width = config.width
         self.grid = grid
-        self.token = dense(width, width, rngs)
-        self.context = nnx.Linear(3 * width, width, rngs=rngs)
-        init = nnx.initializers.normal(1.0)
-        self.way = nnx.Param(init(rngs.params(), (grid.num_ways, width)))
-        self.out = dense(width, width, rngs, 0.5 / config.dynamics_layers)
+        self.token = Dense(width, width, bias=False)
+        self.context = Dense(3 * width, width)
+        self.way = spread((grid.num_ways, width), 1.0)
+        self.out = Dense(width, width, 0.5 / config.dynamics_layers, bias=False)
 
     def __call__(self, h: Array, acted: Array, there: Array | None) -> Array:
         """h float32[B, N, D], acted int32[B] token."""
@@ -45,12 +43,11 @@ class Step(nnx.Module):
 class Dynamics(nnx.Module):
     """latent float32[B, N, D] and action int32[B] to the next latent."""
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid):
         self.grid, self.layers = grid, config.dynamics_layers
-        init = nnx.initializers.normal(1.0)
-        self.action = nnx.Param(init(rngs.params(), (grid.parts, config.width)))
+        self.action = spread((grid.parts, config.width), 1.0)
         for i in range(self.layers):
-            setattr(self, f"layer{i}", Step(config, grid, rngs=rngs))
+            setattr(self, f"layer{i}", Step(config, grid))
 
     def __call__(self, latent: Array, action: Array, there: Array | None) -> Array:
         token, part = jnp.moveaxis(jnp.asarray(self.grid.action_tokens)[action], -1, 0)

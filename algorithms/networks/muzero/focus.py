@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from algorithms.networks.conv import Conv, pool
-from algorithms.networks.heads import Vector
+from algorithms.networks.conv import pool
+from algorithms.networks.muzero.layers import Conv, Dense, Head
 
 Array = jax.Array
 
@@ -18,12 +18,12 @@ Array = jax.Array
 class Focus(nnx.Module):
     """Three convolutions, the second told pooled statistics and the features."""
 
-    def __init__(self, planes: int, features: int, width: int, *, rngs: nnx.Rngs):
-        self.first = Conv(planes, width, 3, rngs=rngs)
-        self.second = Conv(width, width, 3, rngs=rngs)
-        self.told = nnx.Linear(2 * width + features, width, rngs=rngs)
-        self.third = Conv(width, width, 3, rngs=rngs)
-        self.out = Vector(width, (), rngs=rngs)
+    def __init__(self, planes: int, features: int, width: int):
+        self.first = Conv(planes, width)
+        self.second = Conv(width, width)
+        self.told = Dense(2 * width + features, width)
+        self.third = Conv(width, width)
+        self.out = Head(width, ())
 
     def __call__(self, whole: Array, features: Array) -> Array:
         """whole float32[B, h, w, C], features float32[B, F]; logits float32[B, h * w]."""
@@ -31,4 +31,4 @@ class Focus(nnx.Module):
         told = self.told(jnp.concatenate([pool(x), features], axis=-1))
         x = x + jax.nn.relu(self.second(x) + told[:, None, None])
         x = jax.nn.relu(self.third(x))
-        return self.out(x.reshape(-1, x.shape[-1])).reshape(x.shape[0], -1)
+        return self.out(x).reshape(x.shape[0], -1)

@@ -9,11 +9,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from algorithms.networks.heads import Vector
-from algorithms.networks.muzero.attention import dense
-from algorithms.networks.muzero.backbone import mean
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
 from algorithms.networks.muzero.grid import Grid
+from algorithms.networks.muzero.layers import Dense, Head, mean
 
 Array = jax.Array
 
@@ -25,47 +23,44 @@ class PerCell(nnx.Module):
     """`outputs` numbers for each cell of the board [B, height, width, outputs], each patch's
     token speaking for its cells."""
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, outputs: int, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, outputs: int):
         width = config.width
         self.grid, self.outputs = grid, outputs
-        self.token = dense(width, width, rngs)
-        self.summary = nnx.Linear(width, width, rngs=rngs)
-        self.cells = Vector(width, (grid.patch * grid.patch, outputs), rngs=rngs)
+        self.token = Dense(width, width, bias=False)
+        self.summary = Dense(width, width)
+        self.cells = Head(width, (grid.patch * grid.patch, outputs))
 
     def __call__(self, latent: Array) -> Array:
         x = self.token(latent[:, : self.grid.patches]) + self.summary(latent[:, -1])[:, None]
-        batch, patches, width = x.shape
-        cells = self.cells(jax.nn.silu(x).reshape(-1, width))
-        return self.grid.lay(cells.reshape(batch, patches, -1, self.outputs))
+        return self.grid.lay(self.cells(jax.nn.silu(x)))
 
 
 class Policy(nnx.Module):
     """Logits float32[B, V]: each patch emits its cells, each slot its own, one head for all; what
     is neither is read off the summary."""
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid):
         width = config.width
         self.grid = grid
         if grid.cells:
-            self.cells = PerCell(config, grid, 1, rngs=rngs)
+            self.cells = PerCell(config, grid, 1)
         if grid.slots:
-            self.slot = nnx.Linear(2 * width, width, rngs=rngs)
-            self.slots = Vector(width, (), rngs=rngs)
+            self.slot = Dense(2 * width, width)
+            self.slots = Head(width, ())
         if grid.others:
-            self.hidden = nnx.Linear(width, width, rngs=rngs)
-            self.others = Vector(width, (grid.others,), rngs=rngs)
+            self.hidden = Dense(width, width)
+            self.others = Head(width, (grid.others,))
 
     def __call__(self, latent: Array) -> Array:
         grid, parts = self.grid, []
-        batch, _, width = latent.shape
-        summary = latent[:, -1]
+        batch, summary = latent.shape[0], latent[:, -1]
         if grid.cells:
             parts.append(self.cells(latent).reshape(batch, -1))
         if grid.slots:
             slots = latent[:, grid.patches : -1]
             beside = jnp.broadcast_to(summary[:, None], slots.shape)
             x = jax.nn.silu(self.slot(jnp.concatenate([slots, beside], axis=-1)))
-            parts.append(self.slots(x.reshape(-1, width)).reshape(batch, -1))
+            parts.append(self.slots(x))
         if grid.others:
             parts.append(self.others(jax.nn.silu(self.hidden(summary))))
         return jnp.concatenate(parts, axis=1)
@@ -74,9 +69,9 @@ class Policy(nnx.Module):
 class Summed(nnx.Module):
     """[B, *shape] from the summary and the mean of the other tokens."""
 
-    def __init__(self, width: int, shape: tuple[int, ...], *, rngs: nnx.Rngs):
-        self.hidden = nnx.Linear(2 * width, width, rngs=rngs)
-        self.out = Vector(width, shape, rngs=rngs)
+    def __init__(self, width: int, shape: tuple[int, ...]):
+        self.hidden = Dense(2 * width, width)
+        self.out = Head(width, shape)
 
     def __call__(self, latent: Array, there: Array | None) -> Array:
         but_summary = None if there is None else there[:, :-1]
@@ -93,11 +88,11 @@ class Auxiliary(nnx.Module):
     longest course.
     """
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int):
         self.seats = seats
-        self.next_action = Policy(config, grid, rngs=rngs)
-        self.runs = PerCell(config, grid, seats * RUNS, rngs=rngs)
-        self.plies_left = Summed(config.width, (), rngs=rngs)
+        self.next_action = Policy(config, grid)
+        self.runs = PerCell(config, grid, seats * RUNS)
+        self.plies_left = Summed(config.width, ())
 
     def __call__(self, latent: Array, there: Array | None) -> dict[str, Array]:
         runs = self.runs(latent)

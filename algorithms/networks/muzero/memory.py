@@ -21,9 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from algorithms.networks.muzero.attention import dense
-from algorithms.networks.muzero.backbone import unit
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
+from algorithms.networks.muzero.layers import Dense, spread, unit
 
 Array = jax.Array
 
@@ -77,14 +76,14 @@ def key_of(latent: Array) -> Array:
 class Memory(nnx.Module):
     """Reads a bank into the summary of a latent."""
 
-    def __init__(self, config: MuZeroNetworkConfig, teams: int, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, teams: int):
         width = config.width
         self.top, self.heads = config.memory_top, config.memory_heads
-        self.query = dense(width, width, rngs)
-        self.entry = nnx.Linear(width + teams, 2 * width, rngs=rngs)
-        self.likeness = nnx.Param(jnp.ones(config.memory_heads))
-        self.out = dense(width, width, rngs)
-        self.gate = nnx.Linear(2 * width, width, rngs=rngs)
+        self.query = Dense(width, width, bias=False)
+        self.entry = Dense(width + teams, 2 * width)
+        self.likeness = spread((config.memory_heads,), 0.0)
+        self.out = Dense(width, width, bias=False)
+        self.gate = Dense(2 * width, width)
 
     def __call__(self, latent: Array, bank: Bank) -> Array:
         """The latent with its summary changed; as it was where the bank is empty."""
@@ -101,7 +100,7 @@ class Memory(nnx.Module):
         k, v = jnp.split(self.entry(found), 2, axis=-1)
         split = lambda x: x.reshape(batch, -1, self.heads, width // self.heads)  # noqa: E731
         scores = (split(self.query(h)) * split(k)).sum(-1) / math.sqrt(width // self.heads)
-        scores = scores + self.likeness[...] * jnp.where(there, likeness, 0.0)[..., None]
+        scores = scores + (1.0 + self.likeness[...]) * jnp.where(there, likeness, 0.0)[..., None]
         weights = jax.nn.softmax(jnp.where(there[..., None], scores, -1e9), axis=1)
         weights = jnp.where(there[..., None], weights, 0.0)
         m = self.out((weights[..., None] * split(v)).sum(1).reshape(batch, width))

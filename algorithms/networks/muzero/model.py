@@ -21,16 +21,18 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from algorithms.networks.muzero import memory
-from algorithms.networks.muzero.backbone import Layer, Slots, Tokens, keep, unit
+from algorithms.networks.muzero.backbone import Layer, Slots, Tokens
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
 from algorithms.networks.muzero.consistency import Consistency
 from algorithms.networks.muzero.dynamics import Dynamics
 from algorithms.networks.muzero.focus import Focus
 from algorithms.networks.muzero.grid import Grid
 from algorithms.networks.muzero.heads import Auxiliary, Policy, Summed
+from algorithms.networks.muzero.layers import keep, unit
 from algorithms.networks.muzero.patterns import Patterns
 from algorithms.networks.muzero.value import atoms_of, expected
 from jaxgames.core import Array, Game
@@ -59,31 +61,31 @@ class Prediction(NamedTuple):
 class Network(nnx.Module):
     """All parts; see the modules they come from."""
 
-    def __init__(self, model: Model, *, rngs: nnx.Rngs):
+    def __init__(self, model: Model):
         c, game, grid, spec = model.config, model.game, model.grid, model.observation_spec
         self.config, self.atoms, self.total = c, model.atoms, game.reward_sum
-        self.tokens = Tokens(c, grid, game.num_players, spec, rngs=rngs)
+        self.tokens = Tokens(c, grid, game.num_players, spec)
         for i in range(c.layers):
-            setattr(self, f"layer{i}", Layer(c, grid.places, rngs=rngs))
+            setattr(self, f"layer{i}", Layer(c, grid.places))
         self.has_slots, self.has_gaps = grid.slots > 0, grid.slots > 0 or c.stones
         if grid.slots:
-            self.slots = Slots(grid.slots, model.viewer.slot_width, c.width, rngs=rngs)
-        self.step = Dynamics(c, grid, rngs=rngs)
-        self.policy = Policy(c, grid, rngs=rngs)
-        self.outcome = Summed(c.width, (game.num_teams, len(self.atoms)), rngs=rngs)
+            self.slots = Slots(grid.slots, model.viewer.slot_width, c.width)
+        self.step = Dynamics(c, grid)
+        self.policy = Policy(c, grid)
+        self.outcome = Summed(c.width, (game.num_teams, len(self.atoms)))
         if c.reward:
-            self.rewards = Summed(c.width, (game.num_teams,), rngs=rngs)
+            self.rewards = Summed(c.width, (game.num_teams,))
         if c.consistency:
-            self.consistency = Consistency(c.width, c.projection, c.prediction, rngs=rngs)
+            self.consistency = Consistency(c.width, c.projection, c.prediction)
         if c.auxiliary:
-            self.auxiliary = Auxiliary(c, grid, game.num_players, rngs=rngs)
+            self.auxiliary = Auxiliary(c, grid, game.num_players)
         if c.memory:
-            self.memory = memory.Memory(c, game.num_teams, rngs=rngs)
+            self.memory = memory.Memory(c, game.num_teams)
         if c.patterns:
-            self.patterns = Patterns(c, grid, game.num_players, rngs=rngs)
+            self.patterns = Patterns(c, grid, game.num_players)
         if model.looks:
             planes, features = spec["whole"].shape[-1], spec["features"].shape[-1]
-            self.focus = Focus(planes, features, c.focus_width, rngs=rngs)
+            self.focus = Focus(planes, features, c.focus_width)
 
     def represent(self, observation: dict[str, Array], bank: memory.Bank | None) -> Array:
         h, there = self.tokens(observation)
@@ -167,7 +169,12 @@ class Model:
 
     def init(self, key: Array) -> Params:
         """Fresh weights, a plain nested dict of float32 arrays; consumes `key`."""
-        return nnx.to_pure_dict(nnx.split(self._network(key), nnx.Param)[1])
+        spreads = nnx.to_pure_dict(nnx.split(Network(self), nnx.Param)[1])
+        sizes, structure = jax.tree.flatten(spreads)
+        noise = jax.random.normal(key, (sum(x.size for x in sizes),))
+        parts = jnp.split(noise, np.cumsum([x.size for x in sizes])[:-1])
+        drawn = [x * part.reshape(x.shape) for x, part in zip(sizes, parts, strict=True)]
+        return jax.tree.unflatten(structure, drawn)
 
     def represent(
         self, params: Params, observation: dict[str, Array], bank: memory.Bank | None = None
@@ -222,13 +229,10 @@ class Model:
     def _bind(self, params: Params) -> Network:
         return nnx.merge(_graph(self), params)
 
-    def _network(self, key: Array) -> Network:
-        return Network(self, rngs=nnx.Rngs(key))
-
 
 @functools.cache
 def _graph(model: Model) -> nnx.GraphDef:
-    abstract = nnx.eval_shape(lambda: model._network(jax.random.key(0)))
+    abstract = nnx.eval_shape(lambda: Network(model))
     return nnx.split(abstract, nnx.Param)[0]
 
 

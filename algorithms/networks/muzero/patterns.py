@@ -20,10 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from algorithms.networks.muzero.attention import dense
-from algorithms.networks.muzero.backbone import unit
 from algorithms.networks.muzero.config import MuZeroNetworkConfig
 from algorithms.networks.muzero.grid import Grid
+from algorithms.networks.muzero.layers import Dense, spread, unit
 
 Array = jax.Array
 
@@ -82,15 +81,14 @@ def places(code: Array, seats: int, length: int, sizes: tuple[int, ...]) -> Arra
 class Patterns(nnx.Module):
     """Adds what is known of the lines through a patch's cells to its token."""
 
-    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int, *, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int):
         c = config
         self.grid, self.seats, self.length = grid, seats, c.line_length
         self.sizes = primes(c.pattern_heads, c.pattern_table)
-        init = nnx.initializers.normal(0.1)
         # One array for all tables, one after another.
-        self.table = nnx.Param(init(rngs.params(), (sum(self.sizes), c.pattern_width)))
-        self.key = dense(c.pattern_width, c.width, rngs)
-        self.value = dense(c.pattern_width, c.width, rngs)
+        self.table = spread((sum(self.sizes), c.pattern_width), 0.1)
+        self.key = Dense(c.pattern_width, c.width, bias=False)
+        self.value = Dense(c.pattern_width, c.width, bias=False)
 
     def __call__(self, h: Array, board: Array) -> Array:
         """h float32[B, M + 1, D], board int8[B, H, W, C]; h with its patch tokens changed."""
