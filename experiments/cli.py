@@ -79,8 +79,9 @@ class Call:
         return tuple(word for word in words if word)
 
 
-_LEARNERS = ("alphazero", "dqn", "ppo", "imitation")
-_TRAINING = ("game", "agent", "seed", "device", "run", "network", *_LEARNERS, "train")
+_LEARNERS = ("alphazero", "dqn", "ppo", "imitation", "muzero")
+_NETWORKS = ("network", "muzero_network")
+_TRAINING = ("game", "agent", "seed", "device", "run", *_NETWORKS, *_LEARNERS, "train")
 
 COMMANDS: dict[str, Command] = {
     "train": Command(

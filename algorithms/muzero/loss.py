@@ -67,10 +67,15 @@ class Batch(NamedTuple):
     importance: Array
 
 
-def loss(model: Model, weights: Weights, params: Any, batch: Batch) -> tuple[Array, tuple]:
-    """(loss float32[], (metrics, error float32[N] of the root's value to the mover))."""
+def loss(
+    model: Model, weights: Weights, params: Any, batch: Batch, bank: Any = None
+) -> tuple[Array, tuple]:
+    """(loss float32[], (metrics, error float32[N] of the root's value to the mover)).
+
+    `bank`: of a network with a memory, read here as in the search.
+    """
     root = jax.tree.map(lambda x: x[:, 0], batch.observation)
-    start = model.represent(params, root)
+    start = model.represent(params, root, bank)
     steps = batch.action.shape[1]
 
     def advance(latent, action):
@@ -100,7 +105,7 @@ def loss(model: Model, weights: Weights, params: Any, batch: Batch) -> tuple[Arr
         parts["reward"] = jnp.sum(reward * on_path[:, 1:])
     real = (batch.alive & batch.known)[:, 1:]
     if weights.consistency:
-        apart = _apart(model, params, latents, batch.observation)
+        apart = _apart(model, params, latents, batch.observation, bank)
         parts["consistency"] = jnp.sum(apart * on_path[:, 1:] * real)
 
     rows = batch.importance.shape[0]
@@ -120,7 +125,7 @@ def _half(latent: Any) -> Any:
     return jax.tree.map(lambda x: 0.5 * x + 0.5 * jax.lax.stop_gradient(x), latent)
 
 
-def _apart(model: Model, params: Any, latents: Any, observation: Any) -> Array:
+def _apart(model: Model, params: Any, latents: Any, observation: Any, bank: Any) -> Array:
     """float32[N, K], 2 - 2 cos between what the dynamics says and what the encoder sees."""
 
     def flat(x):
@@ -128,7 +133,7 @@ def _apart(model: Model, params: Any, latents: Any, observation: Any) -> Array:
 
     later = jax.tree.map(lambda x: flat(x[:, 1:]), observation)
     still = jax.lax.stop_gradient(params)
-    seen = model.project(still, model.represent(still, later))
+    seen = model.project(still, model.represent(still, later, bank))
     latents = jax.tree.map(lambda x: flat(jnp.moveaxis(x, 0, 1)), latents)
     told = model.forecast(params, model.project(params, latents))
     cosine = jnp.sum(_unit(told) * _unit(jax.lax.stop_gradient(seen)), axis=-1)

@@ -19,14 +19,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from algorithms import frames
-from algorithms.search.base import MASKED_LOGIT, Array, Params, RecurrentFn, Root, Step
+from algorithms.muzero import brain
+from algorithms.networks.muzero import Model
+from algorithms.search.base import MASKED_LOGIT, Array, RecurrentFn, Root, Step
 from jaxgames.core import Game, State
 
 
-def root(game: Game, model: Any, params: Params, states: State, view: Any, observation: Any):
-    """(Root over `states` [B] with the latent and the states as embedding, legal bool[B, V])."""
-    latent = model.represent(params, observation)
-    prediction = model.predict(params, latent)
+def root(game: Game, model: Model, params: Any, states: State, view: Any, observation: Any):
+    """`params` is a brain, whose weights are what the functions below are given.
+
+    Returns (Root over `states` [B] with the latent and the states as embedding, legal bool[B, V]).
+    """
+    net = brain.net(model, params)
+    latent = model.represent(net, observation, brain.bank(model, params))
+    prediction = model.predict(net, latent)
     legal = jax.vmap(model.viewer.legal)(states, view)
     team = frames.mover_team(game, states)
     return Root(
@@ -37,7 +43,7 @@ def root(game: Game, model: Any, params: Params, states: State, view: Any, obser
     ), legal
 
 
-def rules_fn(game: Game, model: Any, view: Any, discount: float) -> RecurrentFn:
+def rules_fn(game: Game, model: Model, view: Any, discount: float) -> RecurrentFn:
     """Steps the latent and the real position; embedding (latent, states)."""
     viewer = model.viewer
 
@@ -61,7 +67,7 @@ def rules_fn(game: Game, model: Any, view: Any, discount: float) -> RecurrentFn:
     return apply
 
 
-def learned_fn(game: Game, model: Any, discount: float) -> RecurrentFn:
+def learned_fn(game: Game, model: Model, discount: float) -> RecurrentFn:
     """Steps the latent alone; embedding (latent, seat to move int32[B])."""
     team_of = np.asarray(game.team_of, np.int32)
 

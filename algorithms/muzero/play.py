@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from algorithms.muzero import model_search
+from algorithms.learner import require
+from algorithms.muzero import brain, model_search
 from algorithms.search import rounds
 from algorithms.search.base import Array, PolicyOutput, Root
 from algorithms.search.config import SearchConfig
@@ -35,6 +36,11 @@ class Thinking:
     dynamics: Dynamics = "rules"
     paranoid: bool = False
     discount: float = 1.0
+
+    def __post_init__(self):
+        require(self, "dynamics", self.dynamics in ("rules", "learned"), "rules or learned")
+        require(self, "paranoid", isinstance(self.paranoid, bool), "true or false")
+        require(self, "discount", 0.0 < self.discount <= 1.0, "above 0, at most 1")
 
 
 class Thought(NamedTuple):
@@ -62,7 +68,7 @@ def look(model: Any, params: Any, states: State) -> tuple[Any, Any]:
     viewer, player = model.viewer, states.current_player
     view = jax.vmap(viewer.focus)(states)
     observation = jax.vmap(viewer.observe)(states, player, view)
-    heat = model.heat(params, observation)
+    heat = model.heat(brain.net(model, params), observation)
     if heat is None:
         return view, observation
     view = jax.vmap(viewer.focus)(states, heat)
@@ -100,7 +106,8 @@ def search(
         fn = model_search.learned_fn(inner, model, thinking.discount)
         root = dataclasses.replace(root, embedding=(root.embedding[0], player))
     seen = paranoid(root, fn) if thinking.paranoid else (root, fn)
-    out = rounds.run(config.build(), params, search_key, *seen, ~legal)
+    net = brain.net(model, params)
+    out = rounds.run(config.build(), net, search_key, *seen, ~legal)
     if thinking.paranoid:
         out = dataclasses.replace(out, value=_of_all(game, root, out))
     action = jax.vmap(model.viewer.to_game)(view, out.action)

@@ -27,7 +27,7 @@ from algorithms.learner import (
     report_metrics,
     total,
 )
-from algorithms.muzero import play, samples
+from algorithms.muzero import brain, play, samples
 from algorithms.muzero.config import Config
 from algorithms.muzero.loss import loss
 from algorithms.replay import Replay, ReplayState, importance_weights
@@ -58,7 +58,7 @@ def make(game: Game, model: Any, config: Config) -> Learner:
 
 def _init(game, model, config, replay, key, params=None) -> TrainState:
     params_key, actor_key, key = jax.random.split(key, 3)
-    params = model.init(params_key) if params is None else params
+    params = brain.init(model, params_key) if params is None else params
     actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
     one = jax.tree.map(lambda x: x[0], actor)
     item = dict(
@@ -72,14 +72,15 @@ def _init(game, model, config, replay, key, params=None) -> TrainState:
         train_policy=jnp.bool_(False),
         root_value=one.returns,
     )
-    return fresh(
+    state = fresh(
         TrainState,
-        params,
+        brain.net(model, params),
         config.optim,
         key,
         replay=replay.init(item, game.num_teams),
         actor=actor,
     )
+    return dataclasses.replace(state, params=params)
 
 
 # ---- playing ----
@@ -188,14 +189,15 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
     """Reanalysis and `learn_steps` optimiser steps; (params, opt_state, ring, metrics)."""
     if config.reanalyse:
         ring = _search_again(game, model, config, replay, params, ring, again)
-    size = replay.size(ring)
+    size, memory = replay.size(ring), brain.bank(model, params)
     used = _batch_size(config, updates)
 
-    def one_loss(params, part):
-        return loss(model, config.weights, params, samples.batch(game, model, config, part))
+    def one_loss(net, part):
+        made = samples.batch(game, model, config, part)
+        return loss(model, config.weights, net, made, memory)
 
     def step(carry, key):
-        params, opt_state, priority, highest = carry
+        net, opt_state, priority, highest = carry
         ring_now = dataclasses.replace(ring, priority=priority, max_priority=highest)
         sample_key, turn_key = jax.random.split(key)
         sample = replay.sample(ring_now, sample_key, config.largest_batch)
@@ -204,17 +206,18 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
             importance = importance_weights(sample.probability, size, config.priority_beta)
         part = (sample, importance, jax.random.split(turn_key, config.largest_batch))
         value, (metrics, error), grads = optim.gradients(
-            one_loss, params, part, config.micro_batch, used
+            one_loss, net, part, config.micro_batch, used
         )
-        params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
+        net, opt_state, report = optim.step(hyper, net, opt_state, value, grads)
         if config.priority_exponent:
             ring_now = _new_priorities(replay, ring_now, sample, error.reshape(-1), used)
-        carry = (params, opt_state, ring_now.priority, ring_now.max_priority)
+        carry = (net, opt_state, ring_now.priority, ring_now.max_priority)
         return carry, total(metrics) | report_metrics(report)
 
-    start = (params, opt_state, ring.priority, ring.max_priority)
+    start = (brain.net(model, params), opt_state, ring.priority, ring.max_priority)
     keys = jax.random.split(key, config.learn_steps)
-    (params, opt_state, priority, highest), metrics = jax.lax.scan(step, start, keys)
+    (net, opt_state, priority, highest), metrics = jax.lax.scan(step, start, keys)
+    params = brain.with_net(model, params, net)
     ring = dataclasses.replace(ring, priority=priority, max_priority=highest)
     return params, opt_state, ring, total(metrics)
 
