@@ -1,7 +1,8 @@
 """T teams seen as two: the root's team, and everybody else playing against it.
 
 The reduction gives up what the others want for themselves and lets the search use two-sided
-values. Team 0 of the reduced problem is the team to move at the root, team 1 is the rest.
+values. Team 0 of the reduced problem is the team in question, team 1 is the rest. Its value is
+then what that team can force against all others together.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ import jax.numpy as jnp
 from algorithms.search.base import Array, RecurrentFn, Root, take_team
 
 
-def paranoid(root: Root, recurrent_fn: RecurrentFn) -> tuple[Root, RecurrentFn]:
-    """The reduced root, with embedding `(root team int32[B], embedding)`, and its model."""
-    team = root.to_move.astype(jnp.int32)
+def paranoid(
+    root: Root, recurrent_fn: RecurrentFn, team: Array | None = None
+) -> tuple[Root, RecurrentFn]:
+    """The reduced root, with embedding `(team int32[B], embedding)`, and its model.
+
+    `team` int32[B] is the one against the rest; None: the team to move at the root.
+    """
+    team = (root.to_move if team is None else team).astype(jnp.int32)
 
     def reduced_fn(params, key, action, embedding):
         team, inner = embedding
