@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from jaxgames.eight_in_a_row import lines
+from tests.jaxgames.eight_in_a_row.poses import STEPS, at, longest_run, random_cells
 
-STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
 #: (static height, width, rows, cols of the board inside, win length, static longest)
 BOARDS = [
     (1, 7, 1, 7, 3, 3),
@@ -20,31 +20,10 @@ BOARDS = [
 ]
 
 
-def random_cells(rng, height, width, rows, cols, seats=3):
-    cells = np.full((height, width), -1, np.int8)
-    fill = rng.uniform(0.1, 0.9)
-    stones = rng.integers(1, seats + 1, (rows, cols))
-    cells[:rows, :cols] = np.where(rng.uniform(size=(rows, cols)) < fill, stones, 0)
-    return cells
-
-
-def at(cells, row, col):
-    height, width = cells.shape
-    return int(cells[row, col]) if 0 <= row < height and 0 <= col < width else -1
-
-
 def plain_potential(cells, stone, longest):
     out = np.zeros(cells.shape, np.int8)
     for row, col in np.argwhere(cells == 0):
-        best = 1
-        for down, right in STEPS:
-            run = 1
-            for sign in (1, -1):
-                i = 1
-                while at(cells, row + sign * i * down, col + sign * i * right) == stone:
-                    run, i = run + 1, i + 1
-            best = max(best, run)
-        out[row, col] = min(best, longest)
+        out[row, col] = min(longest_run(cells, row, col, stone), longest)
     return out
 
 
