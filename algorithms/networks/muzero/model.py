@@ -172,6 +172,7 @@ class Model:
         spreads = nnx.to_pure_dict(nnx.split(Network(self), nnx.Param)[1])
         sizes, structure = jax.tree.flatten(spreads)
         noise = jax.random.normal(key, (sum(x.size for x in sizes),))
+        noise = jax.lax.optimization_barrier(noise)  # or it is drawn anew for every weight
         parts = jnp.split(noise, np.cumsum([x.size for x in sizes])[:-1])
         drawn = [x * part.reshape(x.shape) for x, part in zip(sizes, parts, strict=True)]
         return jax.tree.unflatten(structure, drawn)
