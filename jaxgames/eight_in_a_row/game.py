@@ -146,44 +146,65 @@ class EightInARow(core.Game):
             if int(known.get("win_length", 2)) > rules.longest:
                 raise ValueError(f"win_length: at most {rules.longest} with these options")
 
-    def _step(self, state, action, key):
+    def step(self, state, action, key):
+        """As in `core.Game`, and fastest with the batch first: a stone is written in place, and
+        a move that is none writes out of bounds, which drops it. `core.Game.step` would select
+        between whole boards instead.
+        """
         del key
+        rules, mover = self.rules, state.current_player
+        inside = (action >= 0) & (action < rules.cells)
+        legal = inside & state.legal_action_mask[jnp.where(inside, action, 0)]
+        played, forfeit = legal & ~state.done, ~legal & ~state.done
+        nxt, over, place, won = self._put(state, action, played)
+        nxt = nxt.replace(
+            current_player=jnp.where(played, (mover + 1) % rules.players, mover),
+            rewards=jnp.where(over, self._payoffs(place, won, mover), 0.0),
+            illegal=state.illegal | forfeit,
+        )
+        if rules.unit == "session":
+            nxt = session.after_game(nxt, over, place)
+        terminated = nxt.terminated | forfeit
+        return nxt.replace(
+            rewards=jnp.where(forfeit, self.forfeit_rewards(mover), nxt.rewards),
+            terminated=terminated,
+            legal_action_mask=nxt.legal_action_mask | terminated | nxt.truncated,
+        )
+
+    _step = step
+
+    def _put(self, state, action, played):
+        """(state with the mover's stone on `action` where `played`, whether that ends the game,
+        the places then, whether the stone won)."""
         rules, mover = self.rules, state.current_player
         stone = (mover + 1).astype(jnp.int8)
         rows, cols, win_length, cap = state.sizes
-        ply = state.ply + jnp.ones((), state.ply.dtype)
+        ply = state.ply + played.astype(state.ply.dtype)
 
         beside = lines.reach(state.cells, action, stone, rules.longest)
-        won = jnp.any(beside.sum(axis=1) + 1 >= win_length)
-        capped = ~won & (cap > 0) & (ply >= cap)
-        over = won | capped | (ply >= rows * cols)
+        won = played & jnp.any(beside.sum(axis=1) + 1 >= win_length)
+        capped = played & ~won & (cap > 0) & (ply >= cap)
+        full = played & (ply >= rows * cols)
 
-        mine = np.arange(rules.players) == mover
+        mine = (np.arange(rules.players) == mover) & played
         runs = state.runs + jnp.where(mine[:, None], _new_runs(beside, win_length, state.runs), 0)
-        here = np.arange(rules.cells) == action
-        cells = jnp.where(here.reshape(rules.shape), stone, state.cells)
+        at = jnp.where(played, action, rules.cells)
         nxt = state.replace(
-            current_player=(mover + 1) % rules.players,
-            legal_action_mask=state.legal_action_mask & ~here,
-            terminated=over & ~capped,
-            truncated=capped,
-            cells=cells,
+            legal_action_mask=state.legal_action_mask.at[at].set(False, mode="drop"),
+            terminated=state.terminated | won | (full & ~capped),
+            truncated=state.truncated | capped,
+            cells=state.cells.reshape(-1).at[at].set(stone, mode="drop").reshape(rules.shape),
             ply=ply,
             last=jnp.where(mine, action, state.last).astype(state.last.dtype),
             runs=runs,
         )
-        place = self._places(runs, jnp.where(won, mover, -1))
-        if rules.unit == "session":
-            return session.after_game(nxt, over, place)
-        return nxt.replace(rewards=jnp.where(over, self._payoffs(place, won, mover), 0.0))
+        order = standing.winner_first(standing.by_values(runs), jnp.where(won, mover, -1))
+        place = standing.places(order, rules.players, shared=rules.profile == "fair")
+        return nxt, won | capped | full, place, won
 
     @property
     def _payoff_table(self) -> np.ndarray:
         return standing.shares(self.rules.place_payoffs).astype(np.float32)
-
-    def _places(self, runs, winner):
-        ahead = standing.winner_first(standing.ahead_by_runs(runs), winner)
-        return standing.places(ahead, shared=self.rules.profile == "fair")
 
     def _payoffs(self, place, won, mover):
         """float32[P], what a finished game pays."""

@@ -27,7 +27,7 @@ def reach(cells: jax.Array, cell: jax.Array, stone: jax.Array, longest: int) -> 
     inside = (row >= 0) & (row < height) & (col >= 0) & (col < width)
     at = jnp.where(inside, row * width + col, 0)
     same = inside & (cells.reshape(-1)[at] == stone)
-    return jnp.sum(jnp.cumprod(same, axis=-1, dtype=jnp.int32), axis=-1, dtype=jnp.int32)
+    return jnp.min(jnp.where(same, longest - 1, away - 1), axis=-1).astype(jnp.int32)
 
 
 # ---- whole boards, by shifts of whole arrays ----

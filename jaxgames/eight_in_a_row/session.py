@@ -22,48 +22,46 @@ def fresh(players: int) -> dict[str, jax.Array]:
     )
 
 
-def after_game(state: SessionState, over: jax.Array, place) -> SessionState:
+def after_game(state: SessionState, over: jax.Array, place: standing.Places) -> SessionState:
     """`state` after a stone: where its game is `over`, counted, and the next one begun or, at
-    the session's end, everybody paid.
+    the session's end, everybody paid; the session's last game stays on the board.
 
     Args:
-      place: (seats before each, seats sharing its place), int32[P] each.
+      place: of the game, in case it is over.
     """
     rules = state.game.rules
-    before, sharing = place
     table = np.rint(standing.shares(rules.place_points) * UNIT).astype(np.int32)
-    sole_first = (before == 0) & (sharing == 1)
+    sole_first = [(b == 0) & (s == 1) for b, s in zip(*place, strict=True)]
     counted = state.replace(
         games=state.games + jnp.int8(1),
         points=state.points + standing.paid(place, table),
-        firsts=state.firsts + sole_first.astype(jnp.int8),
+        firsts=state.firsts + jnp.stack(sole_first).astype(jnp.int8),
     )
     champion = jnp.any(counted.firsts >= FIRSTS_TO_WIN)
     ended = over & (champion | (counted.games >= rules.session_games))
-    payoffs = standing.paid(
-        final_places(counted), standing.shares(rules.place_payoffs).astype(np.float32)
-    )
     begun = state.game.start(*(state.dims if rules.bucket else ())).replace(
         games=counted.games, points=counted.points, firsts=counted.firsts
     )
-    # At the session's end its last game stays on the board.
-    last = counted.replace(terminated=jnp.bool_(True), truncated=jnp.bool_(False), rewards=payoffs)
-    nxt = _where(over & ~ended, begun, _where(ended, last, state))
-    return nxt.replace(rewards=jnp.where(ended, payoffs, jnp.float32(0)))
+    nxt = _where(over & ~ended, begun, _where(ended, counted, state))
+    payoffs = standing.shares(rules.place_payoffs).astype(np.float32)
+    return nxt.replace(
+        rewards=jnp.where(ended, standing.paid(final_places(counted), payoffs), 0.0),
+        terminated=state.terminated & ~over | ended,
+        truncated=state.truncated & ~over,
+    )
 
 
 def _where(flag, one, other):
     return jax.tree.map(lambda a, b: jnp.where(flag, a, b), one, other)
 
 
-def final_places(state: SessionState):
-    """Places of the session: the champion of three firsts, then by points."""
-    points = state.points
-    ahead = points[:, None] > points[None, :]
+def final_places(state: SessionState) -> standing.Places:
+    """Places of the session: a champion of three firsts, then by points."""
     champion = state.firsts >= FIRSTS_TO_WIN
     winner = jnp.where(jnp.any(champion), jnp.argmax(champion), -1)
-    ahead = standing.winner_first(ahead, winner)
-    return standing.places(ahead, shared=state.game.rules.profile == "fair")
+    order = standing.winner_first(standing.by_values(state.points[:, None]), winner)
+    rules = state.game.rules
+    return standing.places(order, rules.players, shared=rules.profile == "fair")
 
 
 def session_vector(state: SessionState, player: jax.Array) -> jax.Array:
