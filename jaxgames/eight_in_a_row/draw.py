@@ -17,7 +17,7 @@ __all__ = ["svg", "terminal"]
 
 LEFT, TOP, MARGIN = 46, 44, 28
 BOARD = 720  #: side of the drawn board, about
-LEAST, MOST = 8, 46  #: side of a cell
+LEAST, MOST = 10, 46  #: side of a cell
 PANEL_WIDTH = 250
 UNIT = 40  #: side of a cell in the board's own coordinates, to which stones are drawn
 LABELLED = 17  #: cells narrower than this are labelled every five
@@ -127,17 +127,20 @@ def _line(cells: list[tuple[int, int]], player: int) -> str:
     return f'<line {ends} stroke-width="38" opacity=".35"/>'
 
 
-def _last_marks(scene: Scene) -> list[str]:
-    """A ring on every seat's last stone: whole on the newest, dashed on the others."""
-    marks = []
+def _last_marks(scene: Scene, cell: float) -> list[str]:
+    """A ring on every seat's last stone: whole on the newest, dashed on the others; around it,
+    and as strong on the page, where cells are small."""
+    marks, small = [], UNIT / min(cell, UNIT)
+    half = max(18.5, 7 * small)
     for seat, place in enumerate(scene.last):
         if place is not None:
             x, y = _middle(place)
-            dash = "" if seat == scene.newest else ' stroke-dasharray="5 6"'
+            dash = "" if seat == scene.newest else f' stroke-dasharray="{4 * small:g}"'
             title = f"last stone of player {seat + 1}: {scene.name(place)}"
             marks.append(
-                f'<rect x="{x - 18.5:g}" y="{y - 18.5:g}" width="37" height="37" rx="6" '
-                f'stroke-width="3"{dash} class="ring"><title>{title}</title></rect>'
+                f'<rect x="{x - half:g}" y="{y - half:g}" width="{2 * half:g}" '
+                f'height="{2 * half:g}" rx="6" stroke-width="{max(3, 1.6 * small):g}"{dash} '
+                f'class="ring"><title>{title}</title></rect>'
             )
     return marks
 
@@ -199,7 +202,7 @@ def svg(state, viewer: int | None = None) -> str:
         _grid(rows, cols),
         *[_line(line, scene.newest + 1) for line in scene.won_lines],
         *_stones(scene),
-        *_last_marks(scene),
+        *_last_marks(scene, cell),
         "</g>",
         *panel,
         "</svg>",
