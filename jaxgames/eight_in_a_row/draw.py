@@ -1,6 +1,6 @@
 """Pictures of Eight-in-a-Row: SVG for pages and notebooks. On the host. Terminals: terminal.py.
 
-`python -m jaxgames.eight_in_a_row.draw > board.svg` draws a game of threat bots.
+`python -m jaxgames.eight_in_a_row.draw > board.svg` draws a game of bots.
 """
 
 from __future__ import annotations
@@ -210,19 +210,20 @@ def svg(state, viewer: int | None = None) -> str:
     return "\n".join(parts) + "\n"
 
 
-def main(seed: int = 3, plies: int = 400) -> None:
-    """Prints the picture of a game of threat bots after at most some plies."""
+def main(seed: int = 4) -> None:
+    """Prints the picture of a game of two threat bots and a random one."""
     import jax
 
     import jaxgames
 
     game = jaxgames.make("eight_in_a_row")
-    step, bot = jax.jit(game.step), jax.jit(game.bots["threat"])
+    step = jax.jit(game.step)
+    seats = [jax.jit(game.bots[name]) for name in ("threat", "threat", "random")]
     key = jax.random.key(seed)
     state = game.init(key)
-    while int(state.ply) < plies and not bool(state.done):
+    while not bool(state.done):
         key, choice = jax.random.split(key)
-        state = step(state, bot(state, choice), choice)
+        state = step(state, seats[int(state.current_player)](state, choice), choice)
     sys.stdout.write(svg(state))
 
 
