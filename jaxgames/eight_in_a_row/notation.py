@@ -67,12 +67,6 @@ def span_text(rows: int, cols: int) -> str:
 # ---- moves ----
 
 
-def static_shape(game) -> tuple[int, int]:
-    """(H, W) of the static board, the bucket's where there is one."""
-    rules = game.rules
-    return (rules.bucket, rules.bucket) if rules.bucket else (rules.rows, rules.cols)
-
-
 def sizes(state) -> tuple[int, int, int, int]:
     """(rows, columns, win length, most plies or 0) of the game in this position."""
     rows, cols, length, plies = np.asarray(state.dims).tolist()
@@ -83,12 +77,12 @@ def action_to_text(game, action: int) -> str:
     """Name of an action's cell; ValueError outside the head."""
     if not 0 <= int(action) < game.num_actions:
         raise ValueError(f"action {int(action)} is outside 0..{game.num_actions - 1}")
-    return cell_text(static_shape(game)[1], action)
+    return cell_text(game.rules.shape[1], action)
 
 
 def action_from_text(game, text: str) -> int:
     """Inverse of `action_to_text`; ValueError. Legality is not its business."""
-    return cell_from_text(static_shape(game), text)
+    return cell_from_text(game.rules.shape, text)
 
 
 def explain_illegal(state, action: int) -> str | None:
@@ -99,7 +93,7 @@ def explain_illegal(state, action: int) -> str | None:
     if bool(state.done):
         return "the game is over"
     rows, cols, _, _ = sizes(state)
-    width = static_shape(game)[1]
+    width = game.rules.shape[1]
     row, col = divmod(action, width)
     name = cell_text(width, action)
     if row >= rows or col >= cols:
