@@ -103,6 +103,11 @@ class Viewer(abc.ABC):
         """int32[], where on the coarse board (row * cols + col) a game's action lies."""
         raise TypeError(f"{type(self).__name__} has no coarse board")
 
+    def ending(self, state: State, player: Array, view: View) -> Array | None:
+        """int8[h, w, P, R] of a finished position, each 0 or 1: what became of each cell of the
+        observed board for each seat from `player` on (auxiliary targets); None: nothing to say."""
+        return None
+
     # ---- symmetries ----
 
     def turn(self, observation: dict[str, Array], i: Array) -> dict[str, Array]:

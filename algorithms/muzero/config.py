@@ -49,6 +49,9 @@ class Config:
     root_share: share of the position's own searched value in its value target.
     priority_exponent: of priorities, the error of the root's value; 0: uniform sampling.
     priority_beta: exponent of the importance weights that undo it.
+    heat_share: share of views in self-play that follow the network's heat, where it has a head for
+      it; the others follow the viewer's own judgement, from which the head learns.
+    memory_updates: updates between two makings of the episodic memory, where there is one.
     symmetries: turn every sample by a random symmetry of the view.
     reanalyse: positions per update whose policy and value in the replay a fresh search replaces.
     weights: of the parts of the loss.
@@ -81,6 +84,8 @@ class Config:
     root_share: float = 0.0
     priority_exponent: float = 0.0
     priority_beta: float = 0.4
+    heat_share: float = 0.5
+    memory_updates: int = 16
     symmetries: bool = True
     reanalyse: int = 0
     weights: Weights = Weights()
@@ -90,11 +95,12 @@ class Config:
     def __post_init__(self):
         for field in ("games", "steps", "fast_simulations", "learn_after", "batch_size",
                       "batch_updates", "micro_batch", "learn_steps", "unroll",
-                      "chunk_updates"):  # fmt: skip
+                      "memory_updates", "chunk_updates"):  # fmt: skip
             require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("view", "opening_plies", "sample_plies", "td_steps", "reanalyse"):
             require(self, field, getattr(self, field) >= 0, "not negative")
-        for field in ("full_share", "root_share", "priority_beta", "priority_exponent"):
+        for field in ("full_share", "root_share", "heat_share", "priority_beta",
+                      "priority_exponent"):  # fmt: skip
             require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         require(self, "dynamics", self.dynamics in ("rules", "learned"), "rules or learned")
         require(self, "full_share", self.full_share > 0.0, "above 0, or no policy is learned")

@@ -53,6 +53,8 @@ class Batch(NamedTuple):
     alive: bool[N, K + 1], the game still ran.
     known: bool[N, K + 1], all actions up to there are actions of the view.
     importance: float32[N], of the sample.
+    focus: float32[N, rows * cols], where on the coarse board to look; None: no such head.
+    aux: answers to the auxiliary heads, see `samples`; negative where unknown.
     """
 
     observation: Any
@@ -65,6 +67,8 @@ class Batch(NamedTuple):
     alive: Array
     known: Array
     importance: Array
+    focus: Array | None
+    aux: dict[str, Array]
 
 
 def loss(
@@ -104,9 +108,16 @@ def loss(
         reward = jnp.mean((jnp.moveaxis(rewards, 0, 1) - batch.reward) ** 2, axis=-1)
         parts["reward"] = jnp.sum(reward * on_path[:, 1:])
     real = (batch.alive & batch.known)[:, 1:]
-    if weights.consistency:
+    if weights.consistency and model.config.consistency:
         apart = _apart(model, params, latents, batch.observation, bank)
         parts["consistency"] = jnp.sum(apart * on_path[:, 1:] * real)
+
+    if weights.focus and batch.focus is not None:
+        heat = jax.nn.log_softmax(model.heat(params, root))
+        cross = -jnp.sum(batch.focus * heat, axis=-1)
+        parts["focus"] = jnp.sum(cross * batch.importance * batch.train_policy[:, 0])
+    if batch.aux:
+        parts["aux"] = jnp.sum(_aux_loss(said.aux, batch.aux) * on_path)
 
     rows = batch.importance.shape[0]
     parts = {name: part / rows for name, part in parts.items()}
@@ -118,6 +129,22 @@ def loss(
         jnp.abs(said.value[:, 1:, 0] - batch.value[:, 1:, 0]), batch.known[:, 1:]
     )
     return total, (metrics, jnp.abs(error))
+
+
+def _aux_loss(said: dict[str, Array], want: dict[str, Array]) -> Array:
+    """float32[N, K + 1], summed over the heads; 0 where nothing is known."""
+    log = jax.nn.log_softmax(said["next_action"])
+    action = want["next_action"]
+    chosen = jnp.take_along_axis(log, jnp.maximum(action, 0)[..., None], axis=-1)[..., 0]
+    total = jnp.where(action >= 0, -chosen, 0.0)
+    left = want["plies_left"]
+    total += jnp.where(left >= 0, (said["plies_left"] - left) ** 2, 0.0)
+    if "runs" in want:
+        runs = want["runs"]
+        x, goal = said["runs"], (runs > 0).astype(jnp.float32)
+        cross = jnp.where(runs >= 0, jax.nn.softplus(x) - goal * x, 0.0)
+        total += cross.mean((-4, -3)).sum((-2, -1))
+    return total
 
 
 def _half(latent: Any) -> Any:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from algorithms.learner import require
 from algorithms.muzero import brain, model_search
+from algorithms.networks.muzero import Model
 from algorithms.search import rounds
 from algorithms.search.base import Array, PolicyOutput, Root
 from algorithms.search.config import SearchConfig
@@ -62,22 +63,32 @@ class Thought(NamedTuple):
     action: Array
 
 
-def look(model: Any, params: Any, states: State) -> tuple[Any, Any]:
-    """(view, observation of the mover) of `states` [B]; the view follows the network's heat
-    where it has a head for it."""
+def look(model: Model, params: Any, states: State, heated: Array | None = None) -> tuple[Any, Any]:
+    """(view, observation of the mover) of `states` [B].
+
+    Where the network has a head for it, the view follows its heat in the rows `heated` bool[B]
+    (None: all), and the viewer's own judgement in the others.
+    """
     viewer, player = model.viewer, states.current_player
     view = jax.vmap(viewer.focus)(states)
     observation = jax.vmap(viewer.observe)(states, player, view)
     heat = model.heat(brain.net(model, params), observation)
     if heat is None:
         return view, observation
-    view = jax.vmap(viewer.focus)(states, heat)
+    hot = jax.vmap(viewer.focus)(states, heat)
+    if heated is None:
+        view = hot
+    else:
+        rows = heated.shape[0]
+        view = jax.tree.map(
+            lambda a, b: jnp.where(heated.reshape(rows, *[1] * (a.ndim - 1)), a, b), hot, view
+        )
     return view, jax.vmap(viewer.observe)(states, player, view)
 
 
 def search(
     game: Game,
-    model: Any,
+    model: Model,
     config: SearchConfig,
     thinking: Thinking,
     params: Any,

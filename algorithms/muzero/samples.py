@@ -9,6 +9,7 @@ Letters: N windows, S entries, K unrolled steps, V actions of the view, A action
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -17,7 +18,8 @@ import jax.numpy as jnp
 from algorithms.muzero.config import Config
 from algorithms.muzero.loss import Batch
 from algorithms.muzero.targets import Window, unrolled
-from algorithms.replay import Sample
+from algorithms.networks.muzero import Model
+from algorithms.replay import ReplayState, Sample
 from jaxgames.core import Array, Game, State
 
 #: Share of a later step's policy that has to lie in the root's view for it to be learned.
@@ -35,9 +37,26 @@ def unpack(game: Game, state: State) -> State:
     return state.replace(legal_action_mask=bits.astype(bool))
 
 
-def batch(game: Game, model: Any, config: Config, part: tuple[Sample, Array, Array]) -> Batch:
-    """What the loss reads; `part` is (sample, importance float32[N], key[N] for each window)."""
-    sample, importance, keys = part
+def ended(game: Game, ring: ReplayState, sample: Sample) -> State:
+    """[N], the last positions of the samples' games; any where a game still runs.
+
+    The replay keeps positions before actions, so the last action is played once more.
+    """
+    where = (sample.outcome[:, game.num_teams].astype(jnp.int32), sample.row)
+    states = unpack(game, jax.tree.map(lambda x: x[where], ring.items["state"]))
+    keys = jax.random.split(jax.random.key(0), sample.row.shape[0])
+    return jax.vmap(game.step)(states, ring.items["action"][where], keys)
+
+
+def batch(
+    game: Game, model: Model, config: Config, part: tuple[Sample, State | None, Array, Array]
+) -> Batch:
+    """What the loss reads.
+
+    `part` is (sample, `ended` of it or None, importance float32[N], key[N] of the windows). The
+    sample's outcome is that of its game in absolute order, and the column of its last action.
+    """
+    sample, last, importance, keys = part
     items, viewer = sample.items, model.viewer
     steps = config.unroll + 1
     states = unpack(game, jax.tree.map(lambda x: x[:, :steps], items["state"]))
@@ -55,9 +74,8 @@ def batch(game: Game, model: Any, config: Config, part: tuple[Sample, Array, Arr
     observe = jax.vmap(jax.vmap(viewer.observe, (0, 0, None)))
     observation = observe(states, states.current_player, view)
     legal = jax.vmap(jax.vmap(viewer.legal, (0, None)))(states, view)
-    played = items["action"][:, : config.unroll]
-    action = jax.vmap(jax.vmap(viewer.from_game, (None, 0)))(view, played.astype(jnp.int32))
-    alive = targets.alive
+    played = jax.vmap(jax.vmap(viewer.from_game, (None, 0)))(view, items["action"][:, :steps])
+    action, alive = played[:, :-1], targets.alive
     seen = (action >= 0) | ~alive[:, :-1]
     known = jnp.concatenate([alive[:, :1], seen], axis=1)
     known = jnp.cumprod(known.astype(jnp.int32), axis=1).astype(bool)
@@ -80,6 +98,8 @@ def batch(game: Game, model: Any, config: Config, part: tuple[Sample, Array, Arr
         alive=alive,
         known=known,
         importance=importance,
+        focus=_focus(viewer, weights[:, 0], states, view) if model.looks else None,
+        aux=_aux(game, model, config, sample, last, states, view, played, alive),
     )
     if config.symmetries and viewer.symmetries > 1:
         number = jax.vmap(lambda key: jax.random.randint(key, (), 0, viewer.symmetries))
@@ -106,6 +126,45 @@ def _in_view(viewer: Any, items: Any, view: Any, steps: int) -> tuple[Array, Arr
     return weights / jnp.maximum(share, 1e-6)[..., None], share
 
 
+def _focus(viewer: Any, weights: Array, states: State, view: Any) -> Array:
+    """float32[N, rows * cols], where on the coarse board the best action of the root lies."""
+
+    def one(policy, state, view):
+        place = viewer.locate(state, viewer.to_game(view, jnp.argmax(policy)))
+        return jax.nn.one_hot(place, math.prod(viewer.heat_shape))
+
+    return jax.vmap(one)(weights, jax.tree.map(lambda x: x[:, 0], states), view)
+
+
+def _aux(game, model, config, sample, last, states, view, played, alive) -> dict[str, Array]:
+    """Answers to the auxiliary heads, for each step [N, K + 1]; empty without them.
+
+    "next_action": int32, what the next seat did, -1: unknown. "plies_left": float32, as shares of
+    the longest game, -1: unknown. "runs": int8[..., h, w, P, R] of the end (`Viewer.ending`),
+    the step's mover first.
+    """
+    if not (config.weights.aux and model.config.auxiliary):
+        return {}
+    steps = config.unroll + 1
+    later = jnp.where(alive[:, 1:], played[:, 1:], -1)
+    end = sample.outcome[:, game.num_teams].astype(jnp.int32)
+    left = (end - sample.column) % config.replay_length + 1
+    left = left[:, None] - jnp.arange(steps)
+    known = sample.over[:, None] & alive
+    found = {
+        "next_action": jnp.pad(later, ((0, 0), (0, 1)), constant_values=-1),
+        "plies_left": jnp.where(known, left / game.max_steps, -1.0),
+    }
+    if last is not None and (ending := _ending(model, last, states, view)) is not None:
+        found["runs"] = jnp.where(known[..., None, None, None, None], ending, -1)
+    return found
+
+
+def _ending(model: Model, last: State, states: State, view: Any) -> Array | None:
+    see = jax.vmap(jax.vmap(model.viewer.ending, (None, 0, None)))
+    return see(last, states.current_player, view)
+
+
 def turned(viewer: Any, made: Batch, number: Array) -> Batch:
     """The same batch, each window turned by its symmetry `number` int32[N]."""
     table = jax.vmap(viewer.turn_action)(number)  # [N, V]
@@ -119,4 +178,35 @@ def turned(viewer: Any, made: Batch, number: Array) -> Batch:
         legal=pick(made.legal),
         weights=pick(made.weights),
         action=jnp.take_along_axis(table, made.action, axis=1),
+        focus=_turn_focus(viewer, made, number),
+        aux=_turn_aux(viewer, made, number, table),
     )
+
+
+def _turn_focus(viewer: Any, made: Batch, number: Array) -> Array | None:
+    """The coarse board is turned as the observation's is."""
+    if made.focus is None:
+        return None
+
+    def one(seen, focus, i):
+        whole = focus.reshape(*viewer.heat_shape, 1)
+        return viewer.turn({**seen, "whole": whole}, i)["whole"].reshape(-1)
+
+    first = jax.tree.map(lambda x: x[:, 0], made.observation)
+    return jax.vmap(one)(first, made.focus, number)
+
+
+def _turn_aux(viewer: Any, made: Batch, number: Array, table: Array) -> dict[str, Array]:
+    aux = dict(made.aux)
+    if "next_action" in aux:
+        action = jnp.take_along_axis(table, jnp.maximum(aux["next_action"], 0), axis=1)
+        aux["next_action"] = jnp.where(aux["next_action"] < 0, -1, action)
+    if "runs" in aux:
+
+        def one(seen, runs, i):
+            board = runs.reshape(*runs.shape[:2], -1)
+            return viewer.turn({**seen, "board": board}, i)["board"].reshape(runs.shape)
+
+        each = jax.vmap(jax.vmap(one, (0, 0, None)))
+        aux["runs"] = each(made.observation, aux["runs"], number)
+    return aux

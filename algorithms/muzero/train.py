@@ -29,7 +29,8 @@ from algorithms.learner import (
 )
 from algorithms.muzero import brain, play, samples
 from algorithms.muzero.config import Config
-from algorithms.muzero.loss import loss
+from algorithms.muzero.loss import Weights, loss
+from algorithms.networks import muzero as networks
 from algorithms.replay import Replay, ReplayState, importance_weights
 from algorithms.search.base import log_probs, take_team
 from jaxgames.core import Array, Game
@@ -39,7 +40,13 @@ __all__ = ["Config", "make"]
 
 @functools.cache
 def make(game: Game, model: Any, config: Config) -> Learner:
-    """The learner; equal arguments give the same one, compiled once."""
+    """The learner; equal arguments give the same one, compiled once.
+
+    Raises:
+      ValueError: "muzero_network.reward: ..." for rules to be learned without it.
+    """
+    if config.dynamics == "learned" and not model.config.reward:
+        raise ValueError("muzero_network.reward: must be true for learned dynamics")
     replay = Replay(
         length=config.replay_length,
         rows=config.games,
@@ -77,7 +84,7 @@ def _init(game, model, config, replay, key, params=None) -> TrainState:
         brain.net(model, params),
         config.optim,
         key,
-        replay=replay.init(item, game.num_teams),
+        replay=replay.init(item, game.num_teams + 1),
         actor=actor,
     )
     return dataclasses.replace(state, params=params)
@@ -88,8 +95,9 @@ def _init(game, model, config, replay, key, params=None) -> TrainState:
 
 def _choose(game, model, config, params, key, states, ply):
     """(action, (what the replay keeps, measures[B])) for `states` [B]."""
-    full_key, search_key, draw_key = jax.random.split(key, 3)
-    view, _ = play.look(model, params, states)
+    full_key, search_key, draw_key, look_key = jax.random.split(key, 4)
+    heated = jax.random.uniform(look_key, ply.shape) < config.heat_share
+    view, _ = play.look(model, params, states, heated)
     index, numbers = _budget(config, full_key, ply)
 
     def think(number, key):
@@ -155,7 +163,11 @@ def _update(game, model, config, replay, state: TrainState):
         returns=played.returns,
         **note,
     )
-    ring = replay.add(state.replay, items, played.done, played.returns + played.reward)
+    # The end of a game is found by its column, which stands behind the outcome.
+    column = (state.replay.cursor + jnp.arange(config.steps)) % config.replay_length
+    column = jnp.broadcast_to(column[:, None, None], (*played.done.shape, 1))
+    result = jnp.concatenate([played.returns + played.reward, column], axis=-1)
+    ring = replay.add(state.replay, items, played.done, result)
 
     work = functools.partial(_improve, game, model, config, replay, state.updates, state.hyper)
     args = (state.params, state.opt_state, ring, again_key, learn_key)
@@ -187,6 +199,7 @@ def _update(game, model, config, replay, state: TrainState):
 
 def _improve(game, model, config, replay, updates, hyper, params, opt_state, ring, again, key):
     """Reanalysis and `learn_steps` optimiser steps; (params, opt_state, ring, metrics)."""
+    key, remember_key = jax.random.split(key)
     if config.reanalyse:
         ring = _search_again(game, model, config, replay, params, ring, again)
     size, memory = replay.size(ring), brain.bank(model, params)
@@ -204,7 +217,8 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
         importance = jnp.ones_like(sample.probability)
         if config.priority_exponent:
             importance = importance_weights(sample.probability, size, config.priority_beta)
-        part = (sample, importance, jax.random.split(turn_key, config.largest_batch))
+        last = samples.ended(game, ring, sample) if model.config.auxiliary else None
+        part = (sample, last, importance, jax.random.split(turn_key, config.largest_batch))
         value, (metrics, error), grads = optim.gradients(
             one_loss, net, part, config.micro_batch, used
         )
@@ -218,8 +232,33 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
     keys = jax.random.split(key, config.learn_steps)
     (net, opt_state, priority, highest), metrics = jax.lax.scan(step, start, keys)
     params = brain.with_net(model, params, net)
+    if model.reads_bank:
+        due = updates % config.memory_updates == 0
+        remember = functools.partial(_remember, game, model, config, replay, ring, remember_key)
+        params = jax.lax.cond(due, remember, lambda params: params, params)
     ring = dataclasses.replace(ring, priority=priority, max_priority=highest)
     return params, opt_state, ring, total(metrics)
+
+
+def _remember(game, model, config, replay, ring, key, params):
+    """The brain with a bank made anew: positions of the replay as the encoder sees them now, and
+    what came of them."""
+    net = brain.net(model, params)
+    part_keys = jax.random.split(key, -(-model.config.memory_size // config.micro_batch))
+
+    def encode(key):
+        sample_key, turn_key = jax.random.split(key)
+        sample = replay.sample(ring, sample_key, config.micro_batch)
+        keys = jax.random.split(turn_key, config.micro_batch)
+        plain = dataclasses.replace(config, unroll=1, weights=Weights(aux=0.0))
+        part = (sample, None, jnp.ones(config.micro_batch), keys)
+        made = samples.batch(game, model, plain, part)
+        root = jax.tree.map(lambda x: x[:, 0], made.observation)
+        return model.bank_entry(model.represent(net, root), made.value[:, 0])
+
+    entries = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), jax.lax.map(encode, part_keys))
+    bank = networks.add(model.empty_bank(), entries, jnp.ones(entries.priority.shape, bool))
+    return {**params, "bank": bank}
 
 
 def _batch_size(config, updates) -> Array | None:
