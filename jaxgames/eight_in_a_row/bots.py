@@ -11,59 +11,64 @@ import numpy as np
 from jaxgames import core
 from jaxgames.eight_in_a_row import lines, observe
 
-#: What lies on a cell for another seat counts so many quarters of its worth.
-_OTHERS = 3
+#: What a cell is worth for the other seats counts so many quarters: for the next seat, for the
+#: ones after it. The best of a few tried in games of one such bot against two others.
+_NEXT, _LATER = 3, 4
 
 
 def threat(state, key):
-    """Duty first (rule book 2), then lines: fast on any board; ties at random.
+    """Duty first (rule book 2), then lines; fast on any board; ties at random.
 
     1. A winning cell. 2. A cell where the next seat would win. 3. One where the seat after it
     would: that is the next seat's duty too, but two such cells are more than it can block, and
-    nobody else need be trusted. 4. The cell on which most lies: `lines.worth` of the own open
-    lines through it and three quarters of the others', so that lines grow next to stones and a
-    strong line of another seat is cut. The first stone goes to the middle.
+    nobody else need be trusted. 4. The cell on which most lies: `lines.worth` of the open lines
+    through it, own and others', so that lines grow next to stones and a strong line of another
+    seat is cut. The first stone goes to the middle.
     """
     turn = observe.turn_order(state, state.current_player)
-    runs = lines.potential(state.cells, turn, state.game.rules.longest)
-    wins = runs >= state.sizes[2]
-    value = lines.worth(state.cells, turn, state.sizes[2], state.game.rules.longest)
-    score = 4 * value[0] + _OTHERS * jnp.sum(value[1:], axis=0)
+    longest, win_length = state.game.rules.longest, state.sizes[2]
+    value = lines.worth(state.cells, turn, win_length, longest)
+    score = 4 * value[0] + _NEXT * jnp.sum(value[1:2], 0) + _LATER * jnp.sum(value[2:], 0)
     score = jnp.where(state.ply == 0, -observe.off_centre(state), score)
-    duty = state.cells == 0
-    for seat in reversed(range(len(turn))):
-        duty = jnp.where(jnp.any(wins[seat]), wins[seat], duty)
-    return _best(duty, score, key)
+    wins = lines.potential(state.cells, turn, longest) >= win_length
+    return _best(_duty(wins, state.cells == 0), score, key)
 
 
 def pairing(state, key, target=None):
     """Blocks one seat by double pairing (rule book 8): a partner of each of its stones.
 
-    Two such bots that block the same seat hold it to runs of at most 4, on any board, so it
-    does not win where the win length is 5 or more. A partner is answered where the longest run
-    threatens; with all partners taken, the cell on which most lies for the target is. The bot
-    wins if it can.
+    Two such bots with the same target hold it to runs of at most 4, on any board. The partner
+    on which the longest run threatens comes first; with all partners taken, the cell on which
+    most lies for the target. The bot wins if it can.
 
     Args:
-      target: the seat to block, int; None or the bot itself: the other seat that could make the
-        longest run, the lowest of equals, so that two bots agree (but may have lost time).
+      target: the seat to block, int. None, or the bot's own: the other seat that could make the
+        longest run, the lowest of equals, and anybody's win before that. Two bots need not
+        agree on it then, so that nothing is certain.
     """
-    seats, longest = state.game.num_players, state.game.rules.longest
+    seats, longest, me = state.game.num_players, state.game.rules.longest, state.current_player
     stones = np.arange(1, seats + 1, dtype=np.int8)
     runs = lines.potential(state.cells, stones, longest)
-    me = state.current_player
+    wins = jnp.roll(runs, -me, axis=0) >= state.sizes[2]
     reach = jnp.where(np.arange(seats) == me, -1, jnp.max(runs, axis=(1, 2)))
     strongest = jnp.argmax(reach)
-    blocked = strongest if target is None else jnp.where(target == me, strongest, target)
-    value = lines.worth(state.cells, blocked.astype(jnp.int8) + 1, state.sizes[2], longest)
+    told = jnp.bool_(False) if target is None else target != me
+    blocked = jnp.where(told, -1 if target is None else target, strongest)
 
     empty = state.cells == 0
-    open_pairs = _partners(state.cells == blocked + 1) & empty
-    wins = runs[me] >= state.sizes[2]
-    duty = jnp.where(jnp.any(open_pairs), open_pairs, empty)
-    duty = jnp.where(jnp.any(wins), wins, duty)
+    partners = _partners(state.cells == blocked + 1) & empty
+    move = jnp.where(jnp.any(partners), partners, empty)
+    duty = jnp.where(told, _duty(wins[:1], move), _duty(wins, move))
+    value = lines.worth(state.cells, blocked.astype(jnp.int8) + 1, state.sizes[2], longest)
     urgency = runs[blocked].astype(jnp.int32) << 23
     return _best(duty, urgency + jnp.minimum(value, (1 << 23) - 1), key)
+
+
+def _duty(wins, otherwise):
+    """bool[H, W]: the first of the planes `wins` [n, H, W] that holds a cell, else `otherwise`."""
+    for plane in wins[::-1]:
+        otherwise = jnp.where(jnp.any(plane), plane, otherwise)
+    return otherwise
 
 
 def _partners(stones: jax.Array) -> jax.Array:

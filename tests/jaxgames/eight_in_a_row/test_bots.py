@@ -1,0 +1,188 @@
+"""Rule bots of Eight-in-a-Row: duties, strength, and the double pairing of the rule book."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxgames
+from jaxgames.eight_in_a_row import bots, lines
+from tests.jaxgames.eight_in_a_row.poses import longest_run, pose, random_cells, winning_cells
+
+
+def play(game, seated, games, seed=0):
+    """Final states of `games` games, [games, ...]; seated: one bot per seat."""
+
+    def one(key):
+        def turn(carry):
+            state, key = carry
+            key, now = jax.random.split(key)
+            branches = [functools.partial(bot, state, now) for bot in seated]
+            action = jnp.stack([branch() for branch in branches])[state.current_player]
+            return game.step(state, action, now), key
+
+        first = (game.init(key), key)
+        return jax.lax.while_loop(lambda c: ~c[0].done, turn, first)[0]
+
+    return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), games))
+
+
+def firsts(game, name, other, games):
+    """Share of games that one bot wins against others of another name, in every seat."""
+    won = []
+    for seat in range(game.num_players):
+        seated = [game.bots[other]] * game.num_players
+        seated[seat] = game.bots[name]
+        best = max(game.rules.place_payoffs)
+        won.append(np.asarray(play(game, seated, games, seat).rewards[:, seat]) == best)
+    return float(np.mean(won))
+
+
+# ---- threat ----
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(), dict(rows=9, cols=12, win_length=4, players=2), dict(win_length=6, bucket=16)],
+    ids=str,
+)
+def test_threat_wins_and_blocks(options):
+    game = jaxgames.make("eight_in_a_row", **options)
+    start, bot = game.init(jax.random.key(0)), jax.jit(game.bots["threat"])
+    rng = np.random.default_rng(8)
+    seats, k = game.num_players, game.rules.win_length
+    seen = np.zeros(seats + 1, int)
+    for trial in range(60):
+        fill = rng.uniform(0.1, 0.7)
+        cells = random_cells(
+            rng, *start.cells.shape, game.rules.rows, game.rules.cols, seats=seats, fill=fill
+        )
+        mover = trial % seats
+        action = int(bot(pose(start, cells, mover), jax.random.key(trial)))
+        assert cells.ravel()[action] == 0
+        duties = [winning_cells(cells, (mover + i) % seats + 1, k) for i in range(seats)]
+        first = next((i for i, duty in enumerate(duties) if duty), seats)
+        seen[first] += 1
+        assert first == seats or action in duties[first]
+    assert (seen >= 2).all(), seen
+
+
+def test_threat_opens_in_the_middle_and_stays_near_stones():
+    game = jaxgames.make("eight_in_a_row", rows=60, cols=60, win_length=8)
+    step, bot = jax.jit(game.step), jax.jit(game.bots["threat"])
+    state = game.init(jax.random.key(0))
+    for ply in range(24):
+        action = bot(state, jax.random.key(ply))
+        row, col = divmod(int(action), 60)
+        stones = np.argwhere(np.asarray(state.cells) > 0)
+        if ply == 0:
+            assert {row, col} <= {29, 30}
+        else:
+            assert np.abs(stones - [row, col]).max(axis=1).min() <= 7
+        state = step(state, action, jax.random.key(0))
+
+
+def test_threat_extends_its_best_open_line():
+    game = jaxgames.make("eight_in_a_row", rows=15, cols=15, win_length=5)
+    cells = np.zeros((15, 15), np.int8)
+    cells[7, 5:8] = 1  # open on both ends
+    cells[12, 0:2] = cells[1, 0:2] = 2
+    cells[12, 13] = cells[1, 13] = 3
+    bot = jax.jit(game.bots["threat"])
+    state = pose(game.init(jax.random.key(0)), cells, 0)
+    for seed in range(5):
+        assert divmod(int(bot(state, jax.random.key(seed))), 15) in ((7, 4), (7, 8))
+
+
+def test_threat_beats_random():
+    game = jaxgames.make("eight_in_a_row", max_plies=150)
+    assert firsts(game, "threat", "random", games=20) >= 0.9
+
+
+def test_two_threats_leave_random_nothing():
+    game = jaxgames.make("eight_in_a_row", max_plies=150)
+    assert firsts(game, "random", "threat", games=20) <= 0.05
+
+
+# ---- pairing ----
+
+
+def test_partners_are_those_of_the_rule_book():
+    by_col = {0: (0, 1), 1: (0, -1), 2: (1, 1), 3: (-1, -1)}
+    by_row = {0: (1, 0), 1: (-1, 0), 2: (1, -1), 3: (-1, 1)}
+    side = 9
+    for row in range(side):
+        for col in range(side):
+            stone = np.zeros((side, side), bool)
+            stone[row, col] = True
+            steps = (by_col[col % 4], by_row[row % 4])
+            want = {(row + d, col + r) for d, r in steps}
+            want = {c for c in want if 0 <= c[0] < side and 0 <= c[1] < side}
+            got = np.argwhere(np.asarray(bots._partners(jnp.asarray(stone))))
+            assert {tuple(cell) for cell in got} == want
+
+
+def greedy(state, key, length=5):
+    """Builds the longest run it can, then the most open line of five."""
+    stone = (state.current_player + 1).astype(jnp.int8)
+    runs = lines.potential(state.cells, stone, state.game.rules.longest).astype(jnp.int32)
+    value = lines.worth(state.cells, stone, length, length)
+    return bots._best(state.cells == 0, (runs << 20) + value, key)
+
+
+def own_line(state, key):
+    """Goes where most open lines of five lie for it."""
+    stone = (state.current_player + 1).astype(jnp.int8)
+    return bots._best(state.cells == 0, lines.worth(state.cells, stone, 5, 5), key)
+
+
+def longest_of(cells, stone):
+    return max([longest_run(cells, r, c, stone) for r, c in np.argwhere(cells == stone)], default=0)
+
+
+@pytest.mark.parametrize("rows, cols, builder", [(9, 12, 0), (6, 17, 1), (12, 12, 2)])
+def test_two_pairing_bots_hold_one_player_to_runs_of_four(rows, cols, builder):
+    """Until the board is full: no run of the win length fits a blocker's hands either."""
+    game = jaxgames.make(
+        "eight_in_a_row", rows=rows, cols=cols, win_length=max(rows, cols), profile="fair"
+    )
+    reached = []
+    for build in (greedy, own_line, game.bots["random"]):
+        seated = [game.bots[f"pairing_{builder}"]] * 3
+        seated[builder] = build
+        final = np.asarray(play(game, seated, 4, seed=rows).cells)
+        assert (final > 0).all()
+        reached += [longest_of(cells, builder + 1) for cells in final]
+    assert max(reached) <= 4, reached
+    # the builder is no straw man: unhindered by one of the two it goes further
+    seated = [game.bots["random"]] * 3
+    seated[builder] = greedy
+    free = np.asarray(play(game, seated, 4).cells)
+    assert max(longest_of(cells, builder + 1) for cells in free) >= 5
+
+
+@pytest.mark.parametrize("seat", range(3))
+def test_threat_does_not_get_past_two_pairing_bots(seat):
+    game = jaxgames.make("eight_in_a_row", rows=11, cols=11, win_length=5, profile="wdl")
+    seated = [game.bots[f"pairing_{seat}"]] * 3
+    seated[seat] = game.bots["threat"]
+    final = play(game, seated, 6)
+    assert (np.asarray(final.rewards)[:, seat] < 1).all()
+
+
+def test_every_bot_plays_any_game_to_the_end():
+    for options in (
+        dict(rows=1, cols=6, win_length=3, players=1),
+        dict(rows=2, cols=5, win_length=3, players=2),
+        dict(rows=3, cols=4, win_length=2, players=4, profile="wdl", bucket=5),
+        dict(rows=3, cols=3, win_length=3, unit="session"),
+    ):
+        game = jaxgames.make("eight_in_a_row", **options)
+        names = ["random", "threat", "pairing", f"pairing_{game.num_players - 1}"]
+        assert set(names) <= set(game.bots)
+        seated = [game.bots[names[seat % 4]] for seat in range(game.num_players)]
+        for turned in (seated, seated[::-1]):
+            final = play(game, turned, 2)
+            assert not np.asarray(final.illegal).any()
