@@ -92,6 +92,6 @@ def _best(allowed, score, key):
 
 
 def bots(players: int) -> dict[str, core.Bot]:
-    """By name; "pairing_N" blocks seat N."""
+    """By name, the strongest last; "pairing_N" blocks seat N."""
     blockers = {f"pairing_{n}": functools.partial(pairing, target=n) for n in range(players)}
-    return {"random": core.random_bot, "threat": threat, "pairing": pairing, **blockers}
+    return {"random": core.random_bot, "pairing": pairing, **blockers, "threat": threat}

@@ -122,3 +122,7 @@ def test_a_large_board_is_shown_in_part(play):
 def test_bad_options_are_refused_in_one_sentence(play, words, message):
     err = play([], words, code=2)
     assert message in err and len(err.strip().splitlines()) == 1
+
+
+def test_the_strongest_bot_is_the_opponent(play):
+    assert "seat 1: threat\nseat 2: threat\n" in play(["quit"], *SMALL)
