@@ -21,11 +21,11 @@ class Cost(NamedTuple):
 
 def costs(model: Model, batch: int = 64, repeats: int = 5) -> dict[str, Cost]:
     """Of "represent", "predict" and "dynamics"; with 0 repeats nothing is compiled."""
-    params = jax.jit(model.init)(jax.random.key(0))
-    zeros = lambda spec: jnp.zeros((batch, *spec.shape), spec.dtype)  # noqa: E731
-    observation = jax.tree.map(zeros, model.observation_spec)
-    latent = jnp.ones((batch, *model.latent_shape))
-    action = jnp.arange(batch) % model.viewer.num_actions
+    params = jax.eval_shape(model.init, jax.random.key(0))
+    many = lambda spec: jax.ShapeDtypeStruct((batch, *spec.shape), spec.dtype)  # noqa: E731
+    observation = jax.tree.map(many, model.observation_spec)
+    latent = jax.ShapeDtypeStruct((batch, *model.latent_shape), jnp.float32)
+    action = jax.ShapeDtypeStruct((batch,), jnp.int32)
     calls = {
         "represent": (model.represent, observation),
         "predict": (model.predict, latent),
@@ -48,6 +48,7 @@ def _cost(function, args, batch: int, repeats: int) -> Cost:
     if not repeats:
         return Cost(flops, None)
     run, times = lowered.compile(), []
+    args = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), args)
     for _ in range(repeats + 1):
         start = time.perf_counter()
         jax.block_until_ready(run(*args))
