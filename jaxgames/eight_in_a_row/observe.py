@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgames.eight_in_a_row import rules, session
+from jaxgames.eight_in_a_row import lines, rules, session
 
 #: Longest side of what an agent sees cell by cell (rule book 2).
 WINDOW = 21
@@ -21,6 +21,10 @@ FULL = 127
 RUN_LENGTHS = 7
 #: Plies left are told exactly up to here.
 _FAR = 250
+#: How much has to lie on a cell (`lines.worth`) for each plane of what a stone there is worth, in
+#: units of an open line that lacks three stones: one such line; one that lacks two; two of these,
+#: or a fork; as much as a line that lacks only this cell.
+_LEVELS = (1, 4, 8, 16)
 
 
 def _seats(options: rules.Rules) -> list[str]:
@@ -30,9 +34,11 @@ def _seats(options: rules.Rules) -> list[str]:
 
 
 def plane_names(options: rules.Rules) -> tuple[str, ...]:
-    """Names of the 2 P + 1 channels of the board; off the board all are 0."""
+    """Names of the 7 P + 1 channels of the board; off the board all are 0."""
     seats = _seats(options)
-    return (*seats, "empty", *(f"last stone of {s}" for s in seats))
+    names = (*seats, "empty", *(f"last stone of {s}" for s in seats))
+    names += tuple(f"{s} wins here" for s in seats)
+    return names + tuple(f"worth {level} to {s}" for level in _LEVELS for s in seats)
 
 
 def feature_names(options: rules.Rules) -> tuple[str, ...]:
@@ -54,22 +60,39 @@ def turn_order(state: rules.State, player: jax.Array) -> jax.Array:
     return ((player + np.arange(seats)) % seats + 1).astype(jnp.int8)
 
 
-def board(cells: jax.Array, place: jax.Array, state: rules.State, player) -> jax.Array:
-    """int8[h, w, 2 P + 1] of a part of the board, channels as in `plane_names`.
+def board(cells: jax.Array, place: jax.Array, state: rules.State, player, margin: int = 0):
+    """int8[h, w, 7 P + 1] of a part of the board, channels as in `plane_names`.
 
     Args:
-      cells: int8[h, w], the part's cells.
-      place: int32[h, w], their places on the board, row * W + col.
+      cells: int8[h + 2 margin, w + 2 margin], the part's cells and so many around them; lines
+        through the part are seen as far as these reach.
+      place: int32[h, w], places of the part's cells on the board, row * W + col.
     """
-    stones = cells[..., None] == turn_order(state, player)
+    order = turn_order(state, player)
+    height, width = place.shape
+    inner = cells[margin : margin + height, margin : margin + width]
+    stones = inner[..., None] == order
     last = jnp.roll(state.last, -player)
     latest = (place[..., None] == last) & stones
-    empty = cells[..., None] == 0
-    return jnp.concatenate([stones, empty, latest], axis=-1).astype(jnp.int8)
+    ahead = prospects(cells, order, state.sizes[2], state.game.rules.longest)
+    ahead = ahead[:, margin : margin + height, margin : margin + width]
+    parts = [stones, inner[..., None] == 0, latest, jnp.moveaxis(ahead, 0, -1)]
+    return jnp.concatenate(parts, axis=-1).astype(jnp.int8)
+
+
+def prospects(cells: jax.Array, order: jax.Array, win_length: jax.Array, longest: int):
+    """bool[5 P, H, W], what a stone would do on each empty cell: win, for the seats in `order`;
+    then for each of four levels, whether at least so much lies there (`lines.worth`)."""
+    wins = lines.potential(cells, order, longest) >= win_length
+    value = lines.worth(cells, order, win_length, longest)
+    # of long lines `worth` counts only the last seven stones
+    unit = jnp.left_shift(1, 2 * jnp.clip(win_length - 3, 0, 5))
+    levels = [value >= level * unit for level in _LEVELS]
+    return jnp.concatenate([wins, *levels])
 
 
 def observe(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
-    """{"board": int8[H, W, 2 P + 1], "features": float32[F]} of the whole board, named by
+    """{"board": int8[H, W, 7 P + 1], "features": float32[F]} of the whole board, named by
     `plane_names` and `feature_names`, from the view of seat `player`."""
     place = np.arange(state.cells.size, dtype=np.int32).reshape(state.cells.shape)
     return {

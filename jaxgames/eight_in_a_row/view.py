@@ -178,7 +178,7 @@ class Crop(view.Viewer):
     # ---- seeing ----
 
     def observe(self, state, player, view):
-        """{"board": int8[size, size, 2 P + 1], "whole": int8[21, 21, P + 2], "features"}.
+        """{"board": int8[size, size, 7 P + 1], "whole": int8[21, 21, P + 2], "features"}.
 
         The channels of "board" are those of `observe.plane_names`; of "whole" shares of a coarse
         cell's area (127: all) taken by the seats from `player` on, empty, and within the crop.
@@ -188,7 +188,9 @@ class Crop(view.Viewer):
         corner = view.corner.astype(jnp.int32)
         rows, cols = (corner[i] + np.arange(self.size) for i in (0, 1))
         place = rows[:, None] * state.cells.shape[1] + cols
-        seen = observe.board(self._cut(state.cells, corner, -1), place, state, player)
+        margin = self.game.rules.longest - 1
+        around = self._cut(state.cells, corner, -1, margin)
+        seen = observe.board(around, place, state, player, margin)
         return {
             "board": seen,
             "whole": self._whole(state, player, corner),
@@ -241,12 +243,15 @@ class Crop(view.Viewer):
         free = state.cells.reshape(-1)[jnp.maximum(view.cells, 0)] == 0
         return (view.cells >= 0) & ~inside & free
 
-    def _cut(self, plane, corner, outside):
-        """[size, size] of [H, W]: the crop, with `outside` beyond the array."""
+    def _cut(self, plane, corner, outside, margin: int = 0):
+        """[size + 2 margin, size + 2 margin] of [H, W]: the crop and so many cells around it, with
+        `outside` beyond the array."""
         short = [max(self.size - side, 0) for side in plane.shape]
-        if any(short):
-            plane = jnp.pad(plane, [(0, n) for n in short], constant_values=outside)
-        return jax.lax.dynamic_slice(plane, corner.astype(jnp.int32), (self.size, self.size))
+        if any(short) or margin:
+            pads = [(margin, margin + n) for n in short]
+            plane = jnp.pad(plane, pads, constant_values=outside)
+        size = self.size + 2 * margin
+        return jax.lax.dynamic_slice(plane, corner.astype(jnp.int32), (size, size))
 
     # ---- naming ----
 
