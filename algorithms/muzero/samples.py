@@ -48,15 +48,26 @@ def ended(game: Game, ring: ReplayState, sample: Sample) -> State:
     return jax.vmap(game.step)(states, ring.items["action"][where], keys)
 
 
+def chances(model: Model, config: Config, key: Array, number: int) -> tuple[Array, Array]:
+    """(int32[N, K] actions for absorbing states, int32[N] symmetries) of N = `number` windows."""
+    action_key, turn_key = jax.random.split(key)
+    viewer, shape = model.viewer, (number, config.unroll)
+    anything = jax.random.randint(action_key, shape, 0, viewer.num_actions)
+    return anything, jax.random.randint(turn_key, (number,), 0, viewer.symmetries)
+
+
 def batch(
-    game: Game, model: Model, config: Config, part: tuple[Sample, State | None, Array, Array]
+    game: Game,
+    model: Model,
+    config: Config,
+    part: tuple[Sample, State | None, Array, tuple[Array, Array]],
 ) -> Batch:
     """What the loss reads.
 
-    `part` is (sample, `ended` of it or None, importance float32[N], key[N] of the windows). The
-    sample's outcome is that of its game in absolute order, and the column of its last action.
+    `part` is (sample, `ended` of it or None, importance float32[N], `chances`). The sample's
+    outcome is that of its game in absolute order, and the column of its last action.
     """
-    sample, last, importance, keys = part
+    sample, last, importance, (anything, number) = part
     items, viewer = sample.items, model.viewer
     steps = config.unroll + 1
     states = unpack(game, jax.tree.map(lambda x: x[:, :steps], items["state"]))
@@ -79,10 +90,6 @@ def batch(
     seen = (action >= 0) | ~alive[:, :-1]
     known = jnp.concatenate([alive[:, :1], seen], axis=1)
     known = jnp.cumprod(known.astype(jnp.int32), axis=1).astype(bool)
-    split = jax.vmap(jax.random.split)(keys)
-    anything = jax.vmap(
-        lambda key: jax.random.randint(key, (config.unroll,), 0, viewer.num_actions)
-    )(split[:, 0])
     action = jnp.where(alive[:, :-1] & (action >= 0), action, anything)
     weights, share = _in_view(viewer, items, view, steps)
     if config.dynamics == "learned":
@@ -102,8 +109,7 @@ def batch(
         aux=_aux(game, model, config, sample, last, states, view, played, alive),
     )
     if config.symmetries and viewer.symmetries > 1:
-        number = jax.vmap(lambda key: jax.random.randint(key, (), 0, viewer.symmetries))
-        made = turned(viewer, made, number(split[:, 1]))
+        made = turned(viewer, made, number)
     return made
 
 

@@ -218,7 +218,8 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
         if config.priority_exponent:
             importance = importance_weights(sample.probability, size, config.priority_beta)
         last = samples.ended(game, ring, sample) if model.config.auxiliary else None
-        part = (sample, last, importance, jax.random.split(turn_key, config.largest_batch))
+        chances = samples.chances(model, config, turn_key, config.largest_batch)
+        part = (sample, last, importance, chances)
         value, (metrics, error), grads = optim.gradients(
             one_loss, net, part, config.micro_batch, used
         )
@@ -249,9 +250,9 @@ def _remember(game, model, config, replay, ring, key, params):
     def encode(key):
         sample_key, turn_key = jax.random.split(key)
         sample = replay.sample(ring, sample_key, config.micro_batch)
-        keys = jax.random.split(turn_key, config.micro_batch)
         plain = dataclasses.replace(config, unroll=1, weights=Weights(aux=0.0))
-        part = (sample, None, jnp.ones(config.micro_batch), keys)
+        chances = samples.chances(model, plain, turn_key, config.micro_batch)
+        part = (sample, None, jnp.ones(config.micro_batch), chances)
         made = samples.batch(game, model, plain, part)
         root = jax.tree.map(lambda x: x[:, 0], made.observation)
         return model.bank_entry(model.represent(net, root), made.value[:, 0])
