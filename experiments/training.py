@@ -173,7 +173,7 @@ class Trainer:
             "time/first_chunk": float(first),  # compiling included
             "env/steps_per_s": (env_steps - moves) / seconds,
             "selfplay/games_per_s": (int(state.games) - games) / seconds,
-            "sys/rss": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            "sys/rss": _memory(),
         }
         self._metric("train", step, env_steps, {**metrics, **pace})
         sick = not_finite(metrics)
@@ -206,7 +206,10 @@ class Trainer:
             "bundle": str(self.folder.path / "best"),
             "updates": int(state.updates),
             "env_steps": int(state.env_steps),
+            "games": int(state.games),
             "minutes": round(self._seconds() / 60, 2),
+            "games_per_minute": round(60 * self._games_per_s(), 1),
+            "memory_mb": round(_memory() / 2**20),
             "evaluations": [],
         }
         if self.learner.members is not None:
@@ -392,6 +395,12 @@ class Trainer:
             if light.level != "ok":
                 self.progress.say(f"{light.level}: {light.name}: {light.text}, see {light.look}")
 
+    def _games_per_s(self) -> float:
+        """Median over the last chunks that no compilation slowed, learning included."""
+        rows = [row for row in self._rows if not row.get("time/first_chunk", 1.0)]
+        paces = sorted(row["selfplay/games_per_s"] for row in rows)
+        return paces[len(paces) // 2] if paces else 0.0
+
     def _tick(self) -> None:
         self.progress.update(self._share(), self._text, chunks=self.at.chunks)
 
@@ -419,6 +428,11 @@ def _to_host(result: tuple[TrainState, dict[str, Any]]) -> tuple[TrainState, dic
     state, metrics = result
     jax.block_until_ready(state)
     return state, {name: float(value) for name, value in jax.device_get(metrics).items()}
+
+
+def _memory() -> int:
+    """Bytes that the process has held at most."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def not_finite(metrics: dict[str, float]) -> list[str]:

@@ -85,6 +85,10 @@ def show(result: dict[str, Any], resolved: Resolved) -> None:
         f"{result['updates']} updates, {result['env_steps']} moves of self-play, "
         f"{result['minutes']:.1f} minutes"
     )
+    print(
+        f"{result['games']} games, {result['games_per_minute']:.1f} a minute beside learning; "
+        f"{result['memory_mb']} MiB of memory at most"
+    )
     for row in result["evaluations"]:
         rate = ratings.Interval(**row["winrate"])
         print(

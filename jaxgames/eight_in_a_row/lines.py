@@ -44,13 +44,27 @@ def potential(cells: jax.Array, stone: jax.Array, longest: int) -> jax.Array:
       cells: int8[H, W].
       stone: int8[...], seat + 1, one or several.
     """
+    length = _with_one_more(cells, stone, longest)
+    return jnp.where(cells == 0, length, jnp.zeros_like(length))
+
+
+def through(cells: jax.Array, stone: jax.Array, longest: int) -> jax.Array:
+    """As `potential`, of the cells with `stone`: the longest run that each is part of, at most
+    `longest`; 0 on the other cells."""
+    length = _with_one_more(cells, stone, longest)
+    own = cells == jnp.asarray(stone)[..., None, None]
+    return jnp.where(own, length, jnp.zeros_like(length))
+
+
+def _with_one_more(cells: jax.Array, stone: jax.Array, longest: int) -> jax.Array:
+    """Length of the longest run through each cell, if it held `stone`, at most `longest`."""
     dtype = jnp.int8 if longest <= 63 else jnp.int16
     own = (cells == jnp.asarray(stone)[..., None, None]).astype(dtype)
     best = jnp.zeros_like(own)
     for down, right in DIRECTIONS:
         beside = _beside(own, longest, down, right) + _beside(own, longest, -down, -right)
         best = jnp.maximum(best, beside)
-    return jnp.where(cells == 0, jnp.minimum(best + dtype(1), dtype(longest)), dtype(0))
+    return jnp.minimum(best + dtype(1), dtype(longest))
 
 
 def _beside(own: jax.Array, longest: int, down: int, right: int) -> jax.Array:

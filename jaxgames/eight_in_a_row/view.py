@@ -43,6 +43,11 @@ class WholeBoard(view.Whole):
         height, width = self.board_shape
         return 8 if height == width else 4
 
+    def ending(self, state, player, view):
+        """See `runs_at_the_end`."""
+        del view
+        return runs_at_the_end(state, player)
+
     def turn(self, observation, i):
         return {
             "board": view.turn_board(observation["board"], i),
@@ -237,6 +242,13 @@ class Crop(view.Viewer):
         mask = jnp.concatenate([empty.reshape(-1), self._slots_legal(state, view)])
         return mask | state.done
 
+    def ending(self, state, player, view):
+        """See `runs_at_the_end`."""
+        runs = runs_at_the_end(state, player)
+        flat = runs.reshape(*runs.shape[:2], -1)
+        planes = [self._cut(flat[..., i], view.corner, 0) for i in range(flat.shape[-1])]
+        return jnp.stack(planes, axis=-1).reshape(self.size, self.size, *runs.shape[2:])
+
     def _slots_legal(self, state, view):
         row, col = jnp.divmod(view.cells, state.cells.shape[1])
         inside = _within(row - view.corner[0], self.size) & _within(col - view.corner[1], self.size)
@@ -295,6 +307,15 @@ class Crop(view.Viewer):
         cells = view.turn_cells(self.size, self.size, i)
         slots = self.size * self.size + np.arange(self.slots, dtype=np.int32)
         return jnp.concatenate([cells, slots])
+
+
+def runs_at_the_end(state, player):
+    """int8[H, W, P, 4], 1 where a cell is part of a run of at least win length - 3 + j stones of
+    a seat, from `player` on (rule book 3.9: relative to the win length)."""
+    length = lines.through(state.cells, observe.turn_order(state, player), state.game.rules.longest)
+    least = state.sizes[2] - 3 + np.arange(4)
+    parts = (length[..., None] >= jnp.maximum(least, 1)).astype(jnp.int8)
+    return jnp.moveaxis(parts, 0, 2)
 
 
 def _within(offset, size: int):

@@ -1,0 +1,219 @@
+"""What the tree sees: real rules or learned ones, one view, vectors in absolute order."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from algorithms.muzero import play
+from algorithms.networks.muzero import Prediction
+from algorithms.search.base import MASKED_LOGIT
+from algorithms.search.config import SearchConfig
+from jaxgames import core
+from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
+
+SEARCH = SearchConfig(
+    num_simulations=24, max_num_considered_actions=9, gumbel_scale=0.0, q_scale="outcome"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """A network that knows nothing but what it is told: its latent counts the plies since the
+    root, its rewards and values (mover first) depend on them."""
+
+    game: core.Game
+    viewer: Any
+    values: tuple = ()
+    rewards: tuple = ()
+    reads_bank: bool = False
+
+    def represent(self, params, observation, bank=None):
+        return jnp.zeros(observation["board"].shape[0], jnp.int32)
+
+    def predict(self, params, latent):
+        return Prediction(
+            jnp.zeros((latent.shape[0], self.viewer.num_actions)),
+            None,
+            self._at(self.values, latent),
+            None,
+        )
+
+    def dynamics(self, params, latent, action):
+        return latent + 1, self._at(self.rewards, latent)
+
+    def heat(self, params, observation):
+        return None
+
+    def _at(self, rows, latent):
+        table = jnp.asarray(rows or ((0.0,) * self.game.num_teams,), jnp.float32)
+        return table[jnp.minimum(latent, len(table) - 1)]
+
+
+def told(view=0, values=(), rewards=(), **rules):
+    game = core.make("eight_in_a_row", **{"rows": 3, "cols": 3, "win_length": 3, **rules})
+    return game, Told(game, game.viewer(view), values, rewards)
+
+
+def after(game, *actions):
+    state = game.init(jax.random.key(0))
+    for action in actions:
+        state = game.step(state, jnp.int32(action), jax.random.key(0))
+    assert not state.done and not state.illegal
+    return jax.tree.map(lambda x: x[None], state)
+
+
+def searched(game, model, states, search=SEARCH, **thinking):
+    run = jax.jit(
+        lambda states: play.search(
+            game, model, search, play.Thinking(**thinking), None, jax.random.key(0), states
+        )
+    )
+    return run(states)
+
+
+def test_the_tree_knows_the_rules():
+    """Values and priors say nothing: the win is found, other cells are never tried (defect 11),
+    the tree's rewards and ends are those of the game."""
+    game, model = told()
+    # 0 . 0 / 1 1 2 / . . 2: seat 0 wins on cell 1, else seat 2 completes its column later.
+    states = after(game, 0, 3, 5, 2, 4, 8)
+    done = searched(game, model, states)
+    assert int(done.action[0]) == 1
+    np.testing.assert_allclose(done.out.q[0, 1], 1.0)
+    taken = ~np.asarray(states.legal_action_mask[0])
+    assert not np.asarray(done.out.visits)[0][taken].any()
+    tree = done.out.tree
+    used = int(tree.used)
+    _, inner = tree.embedding
+    for node in range(1, used):
+        parent = int(tree.parent[0, node])
+        if int(tree.visits[0, node]) == 0:
+            continue
+        before = jax.tree.map(lambda x, n=parent: x[0, n], inner)
+        want = game.step(before, tree.action[0, node], jax.random.key(0))
+        assert not bool(want.illegal)
+        np.testing.assert_array_equal(inner.cells[0, node], want.cells)
+        np.testing.assert_allclose(tree.reward[0, node], want.rewards)
+        assert float(tree.discount[0, node]) == float(not want.done)
+        masked = np.asarray(tree.prior[0, node]) <= MASKED_LOGIT
+        np.testing.assert_array_equal(masked, ~np.asarray(want.legal_action_mask))
+
+
+def test_values_turn_from_the_mover_to_absolute_order():
+    game, model = told(values=((0.5, 0.25, -0.75),))
+    for plies, want in enumerate([(0.5, 0.25, -0.75), (-0.75, 0.5, 0.25), (0.25, -0.75, 0.5)]):
+        done = searched(game, model, after(game, *range(0, 2 * plies, 2)))
+        np.testing.assert_allclose(done.root.value[0], want)
+        np.testing.assert_allclose(done.out.tree.value[0, 0].sum(), 0.0, atol=1e-6)
+
+
+def test_rewards_and_discounts_along_the_path_are_backed_up():
+    """Defect 5: learned dynamics with a reward on every edge, a chain without choices."""
+    rewards = ((0.3, -0.1, 0.0), (0.2, 0.0, 0.1), (0.0, 0.4, -0.2))
+    values = ((0.0, 0.0, 0.0), (0.1, 0.2, 0.3), (0.0, 0.0, 0.0), (-0.5, 0.25, 0.0))
+    game, model = told(values=values, rewards=rewards)
+    search = dataclasses.replace(SEARCH, num_simulations=3, max_num_considered_actions=1)
+    states = after(game)
+    done = searched(game, model, states, search, dynamics="learned", discount=0.5)
+    # Depths 1 to 3; movers are the seats 0, 1, 2 and at the leaf 0.
+    turn = lambda v, seat: np.roll(v, seat)  # noqa: E731  (mover first to absolute)
+    r = [turn(rewards[d], d % 3) for d in range(3)]
+    v = [turn(values[d + 1], (d + 1) % 3) for d in range(3)]
+    returns = [np.array(done.root.value[0])]
+    for depth in (1, 2, 3):
+        total, scale = 0.0, 1.0
+        for d in range(depth):
+            total = total + scale * r[d]
+            scale *= 0.5
+        returns.append(total + scale * v[depth - 1])
+    depths = np.asarray(done.out.tree.visits[0])
+    assert depths[0] == 4  # the root's own value and three simulations
+    path = _depths(done.out.tree)
+    expected = np.mean([returns[0], *(returns[d] for d in path)], axis=0)
+    np.testing.assert_allclose(done.out.tree.value[0, 0], expected, atol=1e-6)
+
+
+def _depths(tree):
+    found = []
+    for node in range(1, int(tree.used)):
+        depth, at = 0, node
+        while at:
+            depth, at = depth + 1, int(tree.parent[0, at])
+        found.append(depth)
+    return found
+
+
+def test_learned_dynamics_mask_the_root_alone():
+    game, model = told()
+    done = searched(game, model, after(game, 4), dynamics="learned")
+    assert float(done.out.visits[0, 4]) == 0.0
+    assert np.all(np.asarray(done.out.tree.prior[0, 1 : int(done.out.tree.used)]) > MASKED_LOGIT)
+
+
+@pytest.mark.parametrize("q_scale", ["outcome", "siblings"])
+def test_values_move_the_improved_policy_far(q_scale):
+    """Defect 4: a won move gets nearly everything, not a logit; unvisited ones their mixed value;
+    the move is the winner of the halving."""
+    game, model = told(players=2, profile="wdl")
+    search = dataclasses.replace(SEARCH, q_scale=q_scale)
+    done = searched(game, model, after(game, 0, 3, 1, 4), search)
+    weights = np.asarray(done.out.action_weights[0])
+    assert int(done.action[0]) == 2 and weights[2] > 0.9
+    assert done.out.visits[0, 2] == done.out.visits[0].max()
+
+
+def test_small_differences_stay_small_on_the_scale_of_outcomes():
+    """Trait 4.2: min-max makes much of noise, the fixed scale does not."""
+    game, model = told(rows=4, cols=4, values=((0.0, 0.0, 0.0), (0.01, -0.02, 0.01)))
+    entropy = {}
+    for q_scale in ("outcome", "siblings"):
+        search = dataclasses.replace(
+            SEARCH, q_scale=q_scale, num_simulations=8, max_num_considered_actions=4
+        )
+        weights = np.asarray(searched(game, model, after(game, 5), search).out.action_weights[0])
+        entropy[q_scale] = -np.sum(weights * np.log(np.maximum(weights, 1e-12)))
+    assert entropy["outcome"] > np.log(15) - 0.2 > entropy["siblings"]
+
+
+def test_one_view_for_the_whole_tree():
+    """Defect 3: on 9x9 through 5x5 every node's stone lies where the root's view names it."""
+    game, model = told(view=5, rows=9, cols=9)
+    states = after(game, 10, 12, 40)
+    search = dataclasses.replace(SEARCH, num_simulations=16, max_num_considered_actions=4)
+    done = searched(game, model, states, search)
+    viewer, tree = model.viewer, done.out.tree
+    view = jax.tree.map(lambda x: x[0], done.view)
+    _, inner = tree.embedding
+    for node in range(1, int(tree.used)):
+        cell = int(viewer.to_game(view, tree.action[0, node]))
+        parent = np.asarray(inner.cells[0, int(tree.parent[0, node])]).ravel()
+        child = np.asarray(inner.cells[0, node]).ravel()
+        changed = np.flatnonzero(parent != child)
+        np.testing.assert_array_equal(changed, [cell])
+    assert int(done.action[0]) == int(viewer.to_game(view, done.out.action[0]))
+    assert bool(states.legal_action_mask[0, int(done.action[0])])
+
+
+def test_paranoid_sees_everybody_against_the_root():
+    """Seat 1 would let seat 0 win, or win itself two moves on; who plays for himself alone does
+    not block for others, united rivals do."""
+    game, model = told(rows=3, cols=4, profile="wdl")
+    search = dataclasses.replace(
+        SEARCH, num_simulations=400, max_num_considered_actions=12, prove=True
+    )
+    states = after(game, 0, 11, 10, 1, 4, 6)
+    alone = searched(game, model, states, search)
+    united = searched(game, model, states, search, paranoid=True)
+    assert united.out.value.shape == alone.out.value.shape == (1, 3)
+    assert float(united.out.value[0, 0]) <= float(alone.out.value[0, 0]) + 1e-6
+
+
+def test_bad_thinking_is_named():
+    with pytest.raises(ValueError, match="^dynamics: "):
+        play.Thinking(dynamics="guessed")
+    with pytest.raises(ValueError, match="^discount: "):
+        play.Thinking(discount=0.0)
