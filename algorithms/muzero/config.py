@@ -54,6 +54,10 @@ class Config:
     memory_updates: updates between two makings of the episodic memory, where there is one.
     symmetries: turn every sample by a random symmetry of the view.
     reanalyse: positions per update whose policy and value in the replay a fresh search replaces.
+    teacher: rule bot that plays first; empty for none.
+    teacher_updates: updates of its phase, rounded up to whole chunks.
+    teacher_steps: actions in every game per update of its phase.
+    teacher_random: share of random moves in its games.
     weights: of the parts of the loss.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
@@ -88,6 +92,10 @@ class Config:
     memory_updates: int = 16
     symmetries: bool = True
     reanalyse: int = 0
+    teacher: str = ""
+    teacher_updates: int = 0
+    teacher_steps: int = 16
+    teacher_random: float = 0.1
     weights: Weights = Weights()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig()
@@ -95,9 +103,16 @@ class Config:
     def __post_init__(self):
         for field in ("games", "steps", "fast_simulations", "learn_after", "batch_size",
                       "batch_updates", "micro_batch", "learn_steps", "unroll",
-                      "memory_updates", "chunk_updates"):  # fmt: skip
+                      "memory_updates", "chunk_updates", "teacher_steps"):  # fmt: skip
             require(self, field, getattr(self, field) >= 1, "at least 1")
-        for field in ("view", "opening_plies", "sample_plies", "td_steps", "reanalyse"):
+        for field in (
+            "view",
+            "opening_plies",
+            "sample_plies",
+            "td_steps",
+            "reanalyse",
+            "teacher_updates",
+        ):
             require(self, field, getattr(self, field) >= 0, "not negative")
         for field in ("full_share", "root_share", "heat_share", "priority_beta",
                       "priority_exponent"):  # fmt: skip
@@ -118,7 +133,10 @@ class Config:
         require(self, "phase_simulations", fit, f"{number} numbers from 1")
         one = self.search.num_worlds == 1 and self.search.num_candidates == 0
         require(self, "search", one, "one world and no candidates")
-        least = max(self.steps, self.unroll + self.td_steps + 1)
+        taught = bool(self.teacher) or not self.teacher_updates
+        require(self, "teacher", taught, "needed for teacher_updates above 0")
+        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
+        least = max(longest, self.unroll + self.td_steps + 1)
         require(self, "replay_length", self.replay_length >= least, f"at least {least}")
         room = self.replay_length * self.games
         require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")

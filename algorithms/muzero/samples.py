@@ -80,7 +80,10 @@ def batch(
         root_value=items["root_value"],
         team=jnp.asarray(game.team_of, jnp.int32)[items["state"].current_player],
     )
-    targets = unrolled(window, config.unroll, config.td_steps, config.discount, config.root_share)
+    # The teacher leaves no searched value: its share goes to the outcome.
+    searched = jnp.any(items["root_value"][:, :steps] != 0.0, axis=-1, keepdims=True)
+    share = config.root_share * searched
+    targets = unrolled(window, config.unroll, config.td_steps, config.discount, share)
 
     observe = jax.vmap(jax.vmap(viewer.observe, (0, 0, None)))
     observation = observe(states, states.current_player, view)

@@ -52,7 +52,11 @@ class Targets(NamedTuple):
 
 
 def unrolled(
-    window: Window, unroll: int, td_steps: int, discount: float = 1.0, root_share: float = 0.0
+    window: Window,
+    unroll: int,
+    td_steps: int,
+    discount: float = 1.0,
+    root_share: float | Array = 0.0,
 ) -> Targets:
     """Targets of K = `unroll` steps from the first entry of each window.
 
@@ -60,7 +64,8 @@ def unrolled(
       window: at least K + 1 + td_steps entries.
       td_steps: rewards of so many steps, then the searched value of the position reached;
         0: all rewards to the end of the game, undiscounted.
-      root_share: weight of the searched value of the position itself, 0 to 1.
+      root_share: weight of the searched value of the position itself, 0 to 1; one number, or
+        [N, K + 1, 1].
     """
     steps = slice(unroll + 1)
     alive = window.same_game[:, steps]

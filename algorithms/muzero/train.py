@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from algorithms import optim, selfplay
+from algorithms import imitation, optim, selfplay
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -54,11 +54,18 @@ def make(game: Game, model: Any, config: Config) -> Learner:
         exponent=config.priority_exponent,
         wait=config.td_steps == 0,
     )
+    update = functools.partial(_update, game, model, config, replay)
+    own = functools.partial(_searched, game, model, config)
+    imitate = None
+    if config.teacher_updates:
+        bot = imitation.teacher(game, config.teacher, config.teacher_random)
+        taught = functools.partial(_taught, game, model, bot)
+        imitate = functools.partial(update, taught, config.teacher_steps)
     return make_learner(
         init=functools.partial(_init, game, model, config, replay),
-        update=functools.partial(_update, game, model, config, replay),
-        imitate=None,
-        imitate_updates=0,
+        update=functools.partial(update, own, config.steps),
+        imitate=imitate,
+        imitate_updates=config.teacher_updates,
         chunk_updates=config.chunk_updates,
     )
 
@@ -90,11 +97,11 @@ def _init(game, model, config, replay, key, params=None) -> TrainState:
     return dataclasses.replace(state, params=params)
 
 
-# ---- playing ----
+# ---- acting: `(params, key, states[B], ply[B]) -> (action, (what is kept, measures[B]))` ----
 
 
-def _choose(game, model, config, params, key, states, ply):
-    """(action, (what the replay keeps, measures[B])) for `states` [B]."""
+def _searched(game, model, config, params, key, states, ply):
+    """The search chooses; its improved policy is the target."""
     full_key, search_key, draw_key, look_key = jax.random.split(key, 4)
     heated = jax.random.uniform(look_key, ply.shape) < config.heat_share
     view, _ = play.look(model, params, states, heated)
@@ -132,6 +139,22 @@ def _choose(game, model, config, params, key, states, ply):
     return cell, (note, measures)
 
 
+def _taught(game, model, bot, params, key, states, ply):
+    """The teacher chooses; its move is the target, where the view shows it, and there is no
+    searched value."""
+    del ply
+    action, taught = bot(key, states)
+    view, _ = play.look(model, params, states)
+    place = jax.vmap(model.viewer.from_game)(view, taught)
+    note = dict(
+        view=view,
+        weights=jax.nn.one_hot(place, model.viewer.num_actions, dtype=jnp.float16),
+        train_policy=place >= 0,
+        root_value=jnp.zeros((action.shape[0], game.num_teams), jnp.float32),
+    )
+    return action.astype(jnp.int32), (note, {})
+
+
 def _budget(config, key, ply) -> tuple[Array, list[int]]:
     """(which of the numbers, the numbers of simulations); the last is that of a fast search."""
     numbers = list(config.phase_simulations) or [config.search.num_simulations]
@@ -148,11 +171,11 @@ def _budget(config, key, ply) -> tuple[Array, list[int]]:
 # ---- one update ----
 
 
-def _update(game, model, config, replay, state: TrainState):
+def _update(game, model, config, replay, act, steps, state: TrainState):
     play_key, again_key, learn_key, key = jax.random.split(state.key, 4)
-    choose = functools.partial(_choose, game, model, config, state.params)
+    choose = functools.partial(act, state.params)
     actor, played, metrics = selfplay.play(
-        game, choose, play_key, state.actor, config.steps, config.opening_plies, tell_ply=True
+        game, choose, play_key, state.actor, steps, config.opening_plies, tell_ply=True
     )
     note, measures = played.note
     items = dict(
@@ -164,7 +187,7 @@ def _update(game, model, config, replay, state: TrainState):
         **note,
     )
     # The end of a game is found by its column, which stands behind the outcome.
-    column = (state.replay.cursor + jnp.arange(config.steps)) % config.replay_length
+    column = (state.replay.cursor + jnp.arange(steps)) % config.replay_length
     column = jnp.broadcast_to(column[:, None, None], (*played.done.shape, 1))
     result = jnp.concatenate([played.returns + played.reward, column], axis=-1)
     ring = replay.add(state.replay, items, played.done, result)
@@ -182,7 +205,7 @@ def _update(game, model, config, replay, state: TrainState):
     )  # fmt: skip
     metrics |= learned | {name: mean(values) for name, values in measures.items()}
     metrics["replay/size"] = mean(replay.size(ring))
-    moves, games = config.steps * config.games, played.done.sum(dtype=jnp.int32)
+    moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
     state = advanced(
         state,
         metrics,

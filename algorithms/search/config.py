@@ -33,6 +33,8 @@ class SearchConfig:
       q_scale: "siblings" compares q-values relative to the least and greatest among the
         actions, as mctx does; "outcome" on the fixed scale of outcomes in [-1, 1], as
         AlphaZero does.
+      value_scale: Gumbel, weight of values against priors (c_scale of Danihelka et al., 2022,
+        equation 8).
       early_stop: stop when the leader of every row can not be caught.
       leader_share: stop when an action of every row holds this share; 0 for never.
       prove: carry won and lost nodes up exactly; only right in games without chance.
@@ -51,6 +53,7 @@ class SearchConfig:
     pb_c_base: float = 19652.0
     temperature: float = 1.0
     q_scale: str = "siblings"
+    value_scale: float = 0.1
     early_stop: bool = False
     leader_share: float = 0.0
     prove: bool = False
@@ -66,7 +69,7 @@ class SearchConfig:
         fit = self.num_candidates == 0 or self.num_candidates >= self.num_worlds
         _require(self, "num_candidates", fit, f"must be 0 or at least {self.num_worlds}")
         _require(self, "max_depth", self.max_depth >= 0, "must not be negative")
-        for field in ("gumbel_scale", "pb_c_init", "temperature"):
+        for field in ("gumbel_scale", "pb_c_init", "temperature", "value_scale"):
             _require(self, field, getattr(self, field) >= 0, "must not be negative")
         for field in ("dirichlet_alpha", "pb_c_base"):
             _require(self, field, getattr(self, field) > 0, "must be positive")
@@ -81,14 +84,21 @@ class SearchConfig:
             leader_share=self.leader_share or None,
             prove=self.prove,
         )
-        if self.q_scale == "outcome":
-            common["qtransform"] = _OUTCOME[self.policy]
         if self.policy == "gumbel":
             return gumbel(
                 self.num_simulations,
                 max_num_considered_actions=self.max_num_considered_actions,
                 gumbel_scale=self.gumbel_scale,
+                qtransform=functools.partial(
+                    mctx.qtransform_completed_by_mix_value,
+                    value_scale=self.value_scale,
+                    rescale_values=self.q_scale == "siblings",
+                ),
                 **common,
+            )
+        if self.q_scale == "outcome":
+            common["qtransform"] = functools.partial(
+                mctx.qtransform_by_min_max, min_value=-1.0, max_value=1.0
             )
         return puct(
             self.num_simulations,
@@ -99,12 +109,6 @@ class SearchConfig:
             temperature=self.temperature,
             **common,
         )
-
-
-_OUTCOME = {
-    "gumbel": functools.partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),
-    "puct": functools.partial(mctx.qtransform_by_min_max, min_value=-1.0, max_value=1.0),
-}
 
 
 def _require(config: SearchConfig, field: str, holds: bool, rule: str) -> None:
