@@ -396,10 +396,10 @@ class Trainer:
                 self.progress.say(f"{light.level}: {light.name}: {light.text}, see {light.look}")
 
     def _games_per_s(self) -> float:
-        """Median over the last chunks that no compilation slowed, learning included."""
+        """Over the last chunks that no compilation slowed, learning included."""
         rows = [row for row in self._rows if not row.get("time/first_chunk", 1.0)]
-        paces = sorted(row["selfplay/games_per_s"] for row in rows)
-        return paces[len(paces) // 2] if paces else 0.0
+        games = sum(row["selfplay/games_per_s"] * row["time/chunk"] for row in rows)
+        return games / max(sum(row["time/chunk"] for row in rows), 1e-9)
 
     def _tick(self) -> None:
         self.progress.update(self._share(), self._text, chunks=self.at.chunks)

@@ -13,10 +13,10 @@ import jax
 
 from algorithms import selfplay
 from algorithms.learner import Learner, TrainState
-from algorithms.networks.model import Model, build
+from algorithms.networks.model import Model
 from algorithms.ppo import rollout
 from configs import make_game
-from experiments.training import KINDS
+from experiments.kinds import KINDS
 from jaxgames.core import Game, random_bot
 
 #: Moves in a row of every game, where parts of the time are measured.
@@ -31,8 +31,8 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     learner that takes twice the optimiser steps per update.
     """
     game = make_game(config).for_search()
-    model = build(game, config.network)
     kind = KINDS[config.agent]
+    model = kind.model(game, config)
     settings = getattr(config, kind.section)
     if hasattr(settings, "teacher_updates"):
         settings = dataclasses.replace(settings, teacher="", teacher_updates=0)

@@ -80,7 +80,9 @@ class Dense:
         aux = None
         if self.config.auxiliary:
             logits = latent @ params["policy"]
-            aux = {"next_action": -logits, "plies_left": latent[:, 0]}
+            shape = (latent.shape[0], *self.viewer.board_shape, self.game.num_players, 4)
+            runs = jnp.broadcast_to(latent[:, 1, None, None, None, None], shape)
+            aux = {"next_action": -logits, "plies_left": latent[:, 0], "runs": runs}
         value = expected(outcome, self.atoms, self.game.reward_sum)
         return Prediction(0.3 * latent @ params["policy"], outcome, value, aux)
 
