@@ -139,7 +139,12 @@ def model(game: Game, view: int, config: MuZeroNetworkConfig) -> Model:
 
     Raises ValueError("view: ...") for a view that the game does not have.
     """
-    return build(game, game.viewer(view), config)
+    try:
+        viewer = game.viewer(view)
+    except ValueError as error:
+        rule = str(error).partition(": ")[2] or str(error)
+        raise ValueError(f"view: {rule}") from None
+    return build(game, viewer, config)
 
 
 # ---- bundles ----
