@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from algorithms import ratings
+from algorithms import ratings, standings
 from algorithms.agents import Seat
 from algorithms.table import Results, join, play_games
 from jaxgames.core import Array, Game
@@ -37,6 +37,9 @@ class EvalConfig:
       forms: forms of the game to play, by name (`Game.forms`), the one that gates look at
         first; empty: all that change no option of the game that was set.
       pairs: deals (groups) in each form; each is played once per seating.
+      opening: random moves that begin a game, the same in all seatings of a deal: without any,
+        agents that leave nothing to chance play one and the same game over and over where the
+        rules leave nothing to chance either.
       capacity: rows per agent and tick; 0: a share of the games.
       bootstrap: resamples of the group bootstrap.
       sprt: stop early, once a sequential test decides.
@@ -48,6 +51,7 @@ class EvalConfig:
     opponent: str = ""
     forms: tuple[str, ...] = ()
     pairs: int = 500
+    opening: int = 0
     capacity: int = 0
     bootstrap: int = 2000
     sprt: ratings.SprtConfig = ratings.SprtConfig()
@@ -55,7 +59,7 @@ class EvalConfig:
     rows: str = ""
 
     def __post_init__(self):
-        for field, least in (("pairs", 1), ("capacity", 0), ("bootstrap", 100)):
+        for field, least in (("pairs", 1), ("opening", 0), ("capacity", 0), ("bootstrap", 100)):
             if getattr(self, field) < least:
                 raise ValueError(f"{field}: must be at least {least}, got {getattr(self, field)}")
         if len(set(self.forms)) < len(self.forms):
@@ -65,8 +69,8 @@ class EvalConfig:
 def seatings(num_teams: int) -> np.ndarray:
     """int[L, T]: every way to give each team to agent 0 or 1, none of them everywhere.
 
-    Two teams: (0, 1) and (1, 0). Three: the orders of (0, 1, 1), then of (0, 0, 1). Both
-    agents hold every team equally often, so equal strength means a mean score of 1/2.
+    Two teams: (0, 1) and (1, 0). Three: the orders of (0, 1, 1), one against two copies, then
+    those of (0, 0, 1), two copies against one. Both agents hold every team equally often.
     """
     if num_teams < 2:
         raise ValueError(f"seatings: a paired evaluation needs two teams, got {num_teams}")
@@ -76,16 +80,16 @@ def seatings(num_teams: int) -> np.ndarray:
 
 def first_place(returns: np.ndarray, team_of: Sequence[int]) -> np.ndarray:
     """float64[G, T]: each team's share of the first place, ties shared equally."""
-    teams = np.asarray(team_of)
-    first_seat = [int(np.flatnonzero(teams == t)[0]) for t in range(teams.max() + 1)]
-    by_team = np.asarray(returns, np.float64)[:, first_seat]
-    best = np.isclose(by_team, by_team.max(axis=1, keepdims=True), rtol=0, atol=1e-6)
-    return best / best.sum(axis=1, keepdims=True)
+    return standings.shares(standings.of_teams(returns, team_of))[..., 0]
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
     """Agent A against agent B over N groups of L seatings of the same deal.
+
+    The rate that counts is that of A holding one team against all the others: with two teams
+    that is every game, with three those of A against two copies of B, where a fair share of the
+    first places is 1/3 and not 1/2.
 
     Attributes:
       game: the game.
@@ -123,14 +127,30 @@ class Evaluation:
         return np.sum(self.places * (self.lineup == 0), axis=-1)
 
     @functools.cached_property
+    def alone(self) -> np.ndarray:
+        """float64[N, L'], A's score in the games in which it holds one team."""
+        return self.scores[:, (self.lineup == 0).sum(axis=1) == 1]
+
+    @property
+    def even(self) -> float:
+        """The rate of equal strength."""
+        return 1 / self.lineup.shape[1]
+
+    @functools.cached_property
     def winrate(self) -> ratings.Interval:
-        """A's mean score with its Wilson 95 % interval over games (a draw is 1/2)."""
-        return ratings.wilson(float(self.scores.sum()), self.games)
+        """A's mean score alone with its Wilson 95 % interval over games (a draw is 1/2)."""
+        return ratings.wilson(float(self.alone.sum()), self.alone.size)
 
     @functools.cached_property
     def winrate_groups(self) -> ratings.Interval:
         """The same mean with a 95 % bootstrap interval over groups."""
-        return ratings.bootstrap(self.scores.mean(axis=1), self.seed, self.resamples)
+        return ratings.bootstrap(self.alone.mean(axis=1), self.seed, self.resamples)
+
+    @functools.cached_property
+    def returns(self) -> np.ndarray:
+        """float64[N, L, T], each team's return."""
+        by_team = standings.of_teams(self.results.returns, self.game.team_of)
+        return by_team.reshape(self.places.shape)
 
     @functools.cached_property
     def gains(self) -> np.ndarray | None:
@@ -138,12 +158,8 @@ class Evaluation:
         where returns count nothing."""
         if self.game.return_unit is None:
             return None
-        first_seat = [self.game.team_of.index(t) for t in range(self.game.num_teams)]
-        returns = self.results.returns.reshape(*self.places.shape[:2], -1)[..., first_seat]
         held = self.lineup == 0
-        return (
-            np.sum(returns * held, -1, dtype=np.float64) / held.sum(-1) * self.game.return_unit[1]
-        )
+        return np.sum(self.returns * held, -1) / held.sum(-1) * self.game.return_unit[1]
 
     def gain(self) -> dict[str, Any] | None:
         """A's mean gain per game, with a 95 % bootstrap interval over groups, and how often it
@@ -160,21 +176,52 @@ class Evaluation:
         """What a gate can look at."""
         return {"winrate": self.winrate, "winrate_groups": self.winrate_groups}
 
+    def elo(self) -> dict[str, float | None] | None:
+        """A's logistic Elo above B; None with three teams and more, which are no duel."""
+        if self.lineup.shape[1] > 2:
+            return None
+        return {k: ratings.elo(v) for k, v in vars(self.winrate).items()}
+
     @property
     def draws(self) -> float:
         """Share of games whose first place is shared."""
         return float(np.mean(self.places.max(axis=-1) < 1))
 
     def by_lineup(self) -> list[dict[str, Any]]:
-        """A's score by the number of teams it holds; `even` is that of equal strength."""
+        """A's score by the number of teams it holds; `even` is that of equal strength. With three
+        teams and more also what the places were, see `_placed`."""
         held = (self.lineup == 0).sum(axis=1)
         rows = []
         for teams in np.unique(held):
             scores = self.scores[:, held == teams]
             interval = ratings.wilson(float(scores.sum()), scores.size)
-            even = float(teams) / self.lineup.shape[1]
-            rows.append(dict(teams=int(teams), games=scores.size, even=even, **vars(interval)))
+            row = dict(teams=int(teams), games=scores.size, even=float(teams) * self.even)
+            rows.append({**row, **vars(interval)})
+            if self.lineup.shape[1] > 2:
+                rows[-1] |= self._placed(held == teams)
         return rows
+
+    def _placed(self, seatings: np.ndarray) -> dict[str, Any]:
+        """Of the games of `seatings` bool[L], for "a" and "b" each: `places`, the share of every
+        place that one of its teams has on average (ties shared); `payoff`, the mean return of one
+        of its teams with a 95 % bootstrap interval over groups; `seats`, the same places by the
+        team held."""
+        shares = standings.shares(self.returns.reshape(self.games, -1))
+        shares = shares.reshape(*self.places.shape, -1)[:, seatings]
+        returns, lineup = self.returns[:, seatings], self.lineup[seatings]
+        found: dict[str, Any] = {}
+        for agent, name in enumerate("ab"):
+            held = lineup == agent
+            payoff = (returns * held).sum(axis=(1, 2)) / held.sum()
+            found[name] = dict(
+                places=shares[:, held].mean(axis=(0, 1)).tolist(),
+                payoff=vars(ratings.bootstrap(payoff, self.seed, self.resamples)),
+                seats=[
+                    shares[:, held[:, team], team].mean(axis=(0, 1)).tolist()
+                    for team in range(lineup.shape[1])
+                ],
+            )
+        return found
 
     def by_team(self) -> list[dict[str, Any]]:
         """Share of first places of every team (and so seat) in A's and in B's hands."""
@@ -226,13 +273,16 @@ class Evaluation:
             games=self.games,
             winrate=vars(self.winrate),
             winrate_groups=vars(self.winrate_groups),
-            elo={k: ratings.elo(v) for k, v in vars(self.winrate).items()},
+            winrate_games=self.alone.size,
+            even=self.even,
+            elo=self.elo(),
             gain=self.gain(),
             draws=self.draws,
             lineups=self.by_lineup(),
             teams=self.by_team(),
             steps=dict(mean=float(steps.mean()), max=int(steps.max())),
             truncated=int(self.results.truncated.sum()),
+            capped=vars(ratings.wilson(float(self.results.truncated.sum()), self.games)),
             illegal=int(self.results.illegal.sum()),
             seconds=round(self.seconds, 3),
             sprt=self.sprt,
@@ -247,6 +297,7 @@ def evaluate_paired(
     seed: int,
     *,
     sprt: ratings.SprtConfig | None = None,
+    opening: int = 0,
     capacity: int | None = None,
     resamples: int = 2000,
     progress: Callable[[int, int], None] | None = None,
@@ -256,7 +307,9 @@ def evaluate_paired(
     The cards of deal n follow from (seed, n) alone, and so do the draws of agents whose rows
     are independent (`Agent`): more pairs prolong a shorter run. A search draws for its whole
     batch, so its games also depend on which others are played beside them.
-    With `sprt.enabled` the games stop at the first look that decides.
+    With `sprt.enabled` the games stop at the first look that decides. The test is about A's
+    score over all seatings together, in which A and B hold equally many teams: 1/2 at equal
+    strength, however many teams there are.
 
     Raises:
       ValueError: no pairs, or a game of one team.
@@ -279,7 +332,7 @@ def evaluate_paired(
 
         groups = np.arange(first, first + look)
         assignment = np.tile(lineup[:, np.asarray(game.team_of)], (look, 1))
-        parts.append(_play_groups(game, (a, b), assignment, seed, groups, capacity, report))
+        parts.append(play_groups(game, (a, b), assignment, seed, groups, opening, capacity, report))
         if testing:
             means = np.sum(_places(game, parts, size)[:pairs] * (lineup == 0), axis=-1).mean(axis=1)
             verdict = ratings.sprt(means, sprt)
@@ -298,6 +351,7 @@ def round_robin(
     pairs: int,
     seed: int,
     *,
+    opening: int = 0,
     capacity: int | None = None,
     resamples: int = 2000,
     progress: Callable[[int, int], None] | None = None,
@@ -322,7 +376,7 @@ def round_robin(
     assignment = np.concatenate([np.tile(rows, (pairs, 1)) for rows in each])
     groups = np.tile(np.arange(pairs), len(meetings))
     start = time.monotonic()
-    played = _play_groups(game, seats, assignment, seed, groups, capacity, progress)
+    played = play_groups(game, seats, assignment, seed, groups, opening, capacity, progress)
     found, count = {}, pairs * len(lineup)
     for n, (i, j) in enumerate(meetings):
         part, two = played[n * count : (n + 1) * count], (seats[i], seats[j])
@@ -330,12 +384,13 @@ def round_robin(
     return found
 
 
-def _play_groups(
+def play_groups(
     game: Game,
     seats: Sequence[Seat],
     assignment: np.ndarray,
     seed: int,
     groups: np.ndarray,
+    opening: int,
     capacity: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> Results:
@@ -356,7 +411,7 @@ def _play_groups(
         # The last table is filled with games that do not count.
         rows = np.minimum(np.arange(first, first + size), total - 1)
         keys = deal_keys[rows], play_keys[rows]
-        parts.append(play_games(game, seats, assignment[rows], *keys, capacity, report))
+        parts.append(play_games(game, seats, assignment[rows], *keys, capacity, report, opening))
     return join(parts)[:total]
 
 

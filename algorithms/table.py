@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from algorithms.agents import Agent, Seat
-from jaxgames.core import Array, Game, State
+from jaxgames.core import Array, Game, State, random_bot
 
 #: An agent acts on about so many of its games at once, or on a `WAVES`th of them: the last games
 #: to end leave batches half empty, and few do where many are still to come.
@@ -43,7 +43,7 @@ class Results:
 
     Attributes:
       returns: float32[G, P], sum of rewards per seat.
-      steps: int32[G], calls of `step`.
+      steps: int32[G], moves made.
       truncated: bool[G], ended by a cap on the length.
       illegal: bool[G], ended by an illegal action.
     """
@@ -71,6 +71,7 @@ def play_games(
     play_keys: Array,
     capacity: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    opening: int = 0,
 ) -> Results:
     """Plays G games to the end.
 
@@ -86,6 +87,8 @@ def play_games(
       play_keys: key[G], the agents' own chance.
       capacity: rows per agent and tick; None: a share of the games, within the agents' own.
       progress: called with (finished games, G) between ticks.
+      opening: random moves before the agents take over; equal deal keys make equal ones. One
+        that would end the game is left out.
     """
     assignment = np.asarray(assignment, np.int32)
     games = assignment.shape[0]
@@ -100,7 +103,7 @@ def play_games(
         raise ValueError(f"capacity: at least 1, got {capacity}")
     agents = tuple(seat.agent for seat in seats)
     params = tuple(seat.params for seat in seats)
-    table, chance_keys = _deal(game, deal_keys)
+    table, chance_keys = _deal(game, deal_keys, opening)
     ticks, finished = 1, 0
     while finished < games:
         start = time.monotonic()
@@ -125,23 +128,33 @@ def play_games(
     return Results(returns, steps, states.truncated, states.illegal)
 
 
-@functools.partial(jax.jit, static_argnames="game")
-def _deal(game: Game, keys: Array) -> tuple[Table, Array]:
-    """First positions and the keys of later chance, key[G]."""
+@functools.partial(jax.jit, static_argnames=("game", "opening"))
+def _deal(game: Game, keys: Array, opening: int) -> tuple[Table, Array]:
+    """First positions, `opening` random moves on, and the keys of later chance, key[G]."""
+    none = jnp.zeros(game.num_players, jnp.float32)
 
     def deal(key):
-        first, chance = jax.random.split(key)
-        return game.init(first), chance
+        if not opening:
+            first, chance = jax.random.split(key)
+            return game.init(first), none, jnp.int32(0), chance
+        first, chance, moves = jax.random.split(key, 3)
+        at = (game.init(first), none, jnp.int32(0))
+        at, _ = jax.lax.scan(
+            functools.partial(_at_random, game), at, jax.random.split(moves, opening)
+        )
+        return *at, chance
 
-    games = keys.shape[0]
-    states, chance = jax.vmap(deal)(keys)
-    table = Table(
-        states=states,
-        returns=jnp.zeros((games, game.num_players), jnp.float32),
-        steps=jnp.zeros(games, jnp.int32),
-        forced=_forced(states),
-    )
-    return table, chance
+    states, returns, steps, chance = jax.vmap(deal)(keys)
+    return Table(states, returns, steps, _forced(states)), chance
+
+
+def _at_random(game: Game, at: tuple[State, Array, Array], key: Array):
+    """(state, returns, steps) after a random move, if the game goes on after it; for `scan`."""
+    state, returns, steps = at
+    choice, chance = jax.random.split(key)
+    after = game.step(state, random_bot(state, choice), chance)
+    moved = (after, returns + after.rewards, steps + 1)
+    return jax.tree.map(lambda old, new: jnp.where(after.done, old, new), at, moved), None
 
 
 def _forced(states: State) -> Array:

@@ -78,6 +78,7 @@ class TrainEvalConfig:
     Attributes:
       every: chunks between two evaluations; 0: only the final one.
       pairs: pairs per opponent; the first opponent decides which weights are best.
+      opening: random moves that begin a game, the same in all seatings of a deal.
       agent: "network" (its most likely move) or "search".
       final_pairs: pairs per opponent at the end; 0: no final evaluation.
       final_agent: as `agent`.
@@ -87,6 +88,7 @@ class TrainEvalConfig:
 
     every: int = 10
     pairs: int = 100
+    opening: int = 0
     agent: typing.Literal["network", "search"] = "network"
     final_pairs: int = 500
     final_agent: typing.Literal["network", "search"] = "search"
@@ -94,7 +96,7 @@ class TrainEvalConfig:
     search: SearchConfig = PLAY_SEARCH
 
     def __post_init__(self):
-        for field, least in (("every", 0), ("pairs", 1), ("final_pairs", 0)):
+        for field, least in (("every", 0), ("pairs", 1), ("opening", 0), ("final_pairs", 0)):
             value = getattr(self, field)
             require(value >= least, field, f"at least {least}, got {value}")
         require(len(self.opponents) > 0, "opponents", "at least one")
@@ -147,7 +149,8 @@ class PlayConfig:
 
 @dataclasses.dataclass(frozen=True)
 class TournamentConfig:
-    """`jaxgames tournament`: every two of some agents on the same paired deals.
+    """`jaxgames tournament`: every two of some agents on the same paired deals, or every three
+    in games of three teams.
 
     Attributes:
       agents: specs of agents (`agents.from_spec`), each once; empty: the bots of the game and
@@ -156,6 +159,7 @@ class TournamentConfig:
       forms: forms of the game to play, by name; empty: all that change no option of the game
         that was set.
       pairs: deals of every meeting, in each form; each is played once per seating.
+      opening: random moves that begin a game, the same in all seatings of a deal.
       prior: drawn games that every two agents get besides, in the ratings alone.
       capacity: rows per agent and tick; 0: a share of the games.
       bootstrap: resamples of the group bootstrap.
@@ -166,6 +170,7 @@ class TournamentConfig:
     anchor: str = ""
     forms: tuple[str, ...] = ()
     pairs: int = 200
+    opening: int = 0
     prior: float = 1.0
     capacity: int = 0
     bootstrap: int = 2000
@@ -178,7 +183,7 @@ class TournamentConfig:
         require(len(self.agents) != 1, "agents", f"at least two, got {list(self.agents)}")
         if self.agents and self.anchor:
             require(self.anchor in self.agents, "anchor", f"one of {list(self.agents)}")
-        for field, least in (("pairs", 1), ("capacity", 0), ("bootstrap", 100)):
+        for field, least in (("pairs", 1), ("opening", 0), ("capacity", 0), ("bootstrap", 100)):
             value = getattr(self, field)
             require(value >= least, field, f"at least {least}, got {value}")
         require(0 < self.prior <= 100, "prior", f"above 0, at most 100, got {self.prior}")

@@ -45,8 +45,11 @@ def results() -> str:
         for form, part in report.get("forms", {"": report}).items():
             rate = part["winrate"]
             wins = f"{_percent(rate['mean'])} [{_percent(rate['low'])}, {_percent(rate['high'])}]"
+            if part.get("even", 0.5) != 0.5:
+                wins += f"; even {_percent(part['even'])}"
             game = f"{part['game']['id']}, {form}".removesuffix(", ")
-            rows.append([game, *names, part["games"], wins, f"`{report['command']}`"])
+            games = part.get("winrate_games", part["games"])
+            rows.append([game, *names, games, wins, f"`{report['command']}`"])
     head = ["game", "agent", "opponent", "games", "win rate, % (Wilson 95 %)", "command"]
     return table(head, rows)
 

@@ -233,7 +233,7 @@ class Trainer:
                 "eval", best.meta["step"], best.meta["env_steps"], {f"eval/final/{name}": row}
             )
             self.progress.say(
-                f"{agent} against {name}: {evaluation.winrate} over {evaluation.games} games"
+                f"{agent} against {name}: {evaluation.winrate} over {evaluation.alone.size} games"
             )
         strength = {"search": dataclasses.asdict(settings.search), "games": result["evaluations"]}
         bundle.save(self.folder.path / "best", best.params, {**best.meta, "strength": strength})
@@ -294,7 +294,7 @@ class Trainer:
             values[f"eval/winrate/{name}"] = evaluation.winrate.mean
             values[f"eval/winrate/{name}/low"] = evaluation.winrate.low
             values[f"eval/winrate/{name}/high"] = evaluation.winrate.high
-            values[f"eval/games/{name}"] = evaluation.games
+            values[f"eval/games/{name}"] = evaluation.alone.size
             self.folder.games(str(step), evaluation.rows())
         values["time/eval"] = time.monotonic() - start
         self._metric("eval", step, env_steps, values)
@@ -302,7 +302,7 @@ class Trainer:
         self.progress.say(f"update {step}: {settings.agent} against {', '.join(texts)}", **values)
         if is_better(rates[0], self.at.best):
             best = self.at.best
-            self._bundle(state, rates[0], evaluation.games)
+            self._bundle(state, rates[0], evaluation.alone.size)
             if best is None or rates[0].mean >= best["mean"]:
                 best = vars(rates[0])
             self.at.best = dict(best)
@@ -310,8 +310,9 @@ class Trainer:
 
     def _play(self, params, agent, opponent, pairs, seed, interrupts) -> arena.Evaluation:
         seat = agents.Seat(self.agents[agent], params)
+        opening = self.config.train.eval.opening
         work = lambda: arena.evaluate_paired(  # noqa: E731
-            self.game, seat, self.opponents[opponent], pairs, seed
+            self.game, seat, self.opponents[opponent], pairs, seed, opening=opening
         )
         return interrupts.run(work, self._tick)
 
@@ -452,7 +453,8 @@ def is_better(rate: ratings.Interval, best: dict[str, float] | None) -> bool:
 def brief(evaluation: arena.Evaluation) -> dict[str, Any]:
     """The figures of an evaluation that a result carries."""
     return {
-        "games": evaluation.games,
+        "games": evaluation.alone.size,
+        "even": evaluation.even,
         "winrate": vars(evaluation.winrate),
         "winrate_groups": vars(evaluation.winrate_groups),
         "seed": evaluation.seed,

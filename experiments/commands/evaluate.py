@@ -86,6 +86,7 @@ def run(resolved: Resolved, progress: Callable[[int, int], None] | None = None) 
             settings.pairs,
             config.seed,
             sprt=settings.sprt,
+            opening=settings.opening,
             capacity=settings.capacity or None,
             resamples=settings.bootstrap,
             progress=part_of(progress, number, len(games)),
@@ -182,7 +183,8 @@ def show(report: Report) -> None:
     """Print the report as tables."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    # As wide as a table needs to be: a terminal may wrap it, a file keeps it whole.
+    console = Console(highlight=False, markup=False, soft_wrap=True, width=1000)
     for name, evaluation in report.forms.items():
         if len(report.forms) > 1:
             console.print(f"--- {name} ---")
@@ -199,29 +201,34 @@ def _show_form(console, evaluation: arena.Evaluation) -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("", "rate", "95 %", "games", "even"):
         table.add_column(title, justify="left" if not title else "right")
-    overall = evaluation.winrate
-    table.add_row(f"{a} (Wilson)", *_cells(vars(overall)), str(report["games"]), "50.0 %")
-    table.add_row(f"{a} (bootstrap of deals)", *_cells(report["winrate_groups"]), "", "")
-    if len(report["lineups"]) > 1:
+    teams = evaluation.lineup.shape[1]
+    label, even = a if teams == 2 else f"{a} alone, first places", _percent(report["even"])
+    counted = str(report["winrate_games"])
+    table.add_row(f"{label} (Wilson)", *_cells(report["winrate"]), counted, even)
+    table.add_row(f"{label} (bootstrap of deals)", *_cells(report["winrate_groups"]), "", "")
+    if teams > 2:
         for row in report["lineups"]:
-            label = f"{a} in {row['teams']} of {evaluation.lineup.shape[1]} teams"
+            label = f"{a} in {row['teams']} of {teams} teams"
             table.add_row(label, *_cells(row), str(row["games"]), _percent(row["even"]))
-    even = _percent(1 / evaluation.lineup.shape[1])
     for row in report["teams"]:
         label = f"seat{_list(row['seats'])} held by {{}}"
         for key, name in (("a", a), ("b", b)):
             cells = (*_cells(row[key]), str(row[f"{key}_games"]), even)
             table.add_row(label.format(name), *cells)
     console.print(table)
-    points = {k: "?" if v is None else f"{v:+.0f}" for k, v in report["elo"].items()}
-    console.print(f"Elo {points['mean']} [{points['low']}, {points['high']}]")
+    if teams > 2:
+        console.print(_placements(report, (a, b)))
+    if report["elo"]:
+        points = {k: "?" if v is None else f"{v:+.0f}" for k, v in report["elo"].items()}
+        console.print(f"Elo {points['mean']} [{points['low']}, {points['high']}]")
     if report["gain"]:
         gain, shares = report["gain"], report["gain"]["shares"]
         amounts = ", ".join(f"{float(k):+g} {_percent(v)}" for k, v in shares.items())
         mean, low, high = (f"{gain[k]:+.3f}" for k in ("mean", "low", "high"))
         console.print(f"{gain['unit']} per game {mean} [{low}, {high}] of deals ({amounts})")
     console.print(
-        f"shared first places {_percent(report['draws'])}, cut at the cap {report['truncated']}, "
+        f"shared first places {_percent(report['draws'])}, cut at the cap {report['truncated']} "
+        f"({_percent(report['capped']['mean'])}), "
         f"illegal {report['illegal']}, steps per game {report['steps']['mean']:.1f}, "
         f"{report['seconds']:.1f} s with compilation"
     )
@@ -233,6 +240,31 @@ def _show_form(console, evaluation: arena.Evaluation) -> None:
             f"(ratio {test['ratio']:.2f}, bounds {low:.2f} and {high:.2f}); "
             "an early stop overstates the rate"
         )
+
+
+def _placements(report: dict[str, Any], names: Sequence[str]):
+    """A table of the places and payoffs of both agents' single teams, in all lineups."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    teams = len(report["teams"])
+    places = [f"place {place + 1}" for place in range(teams)]
+    firsts = [f"first as {team}" for team in range(teams)]
+    for title in ("", *places, "payoff", "95 %", *firsts):
+        table.add_column(title, justify="right" if title else "left")
+    for row in report["lineups"]:
+        for key, name in zip("ab", names, strict=True):
+            held = row["teams"] if key == "a" else teams - row["teams"]
+            stands = row[key]
+            mean, low, high = (f"{stands['payoff'][k]:+.3f}" for k in ("mean", "low", "high"))
+            table.add_row(
+                f"{name}, one of its {held} of {teams}",
+                *map(_percent, stands["places"]),
+                mean,
+                f"{low} to {high}",
+                *(_percent(seat[0]) for seat in stands["seats"]),
+            )
+    return table
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str]:

@@ -93,7 +93,7 @@ def show(result: dict[str, Any], resolved: Resolved) -> None:
         rate = ratings.Interval(**row["winrate"])
         print(
             f"{row['agent']} against {row['opponent']}: wins {rate} (Wilson 95 %) "
-            f"of {row['games']} games"
+            f"of {row['games']} games, {100 * row['even']:.1f} % at equal strength"
         )
     print(f"best weights: {result['bundle']}")
     game = resolved.preset or f"game={resolved.config.game.name}"

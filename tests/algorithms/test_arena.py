@@ -225,16 +225,6 @@ def test_equal_agents_score_one_half():
     assert e.winrate_groups.low < 0.5 < e.winrate_groups.high
 
 
-def test_three_teams_report_both_lineups():
-    seat = agents.from_spec("random", THREE)
-    e = arena.evaluate_paired(THREE, agents.Seat(FIRST.agent), seat, 40, seed=2)
-    one, two = e.by_lineup()
-    assert (one["teams"], one["games"], one["even"]) == (1, 120, pytest.approx(1 / 3))
-    assert (two["teams"], two["games"], two["even"]) == (2, 120, pytest.approx(2 / 3))
-    assert (one["mean"] + two["mean"]) / 2 == pytest.approx(e.winrate.mean)
-    assert e.places.shape == (40, 6, 3)
-
-
 def test_sprt_stops_early_and_says_so():
     config = ratings.SprtConfig(enabled=True, look=20)
     e = arena.evaluate_paired(MNK, FIRST, ILLEGAL, 2000, seed=0, sprt=config)
@@ -305,3 +295,77 @@ def test_eval_config_checks_its_ranges(field):
 def test_forms_are_named_once():
     with pytest.raises(ValueError, match="^forms: each once"):
         arena.EvalConfig(forms=("a", "a"))
+
+
+# ---- three teams ----
+
+
+@pytest.fixture(scope="module")
+def three():
+    """`first`, which wins by moving first, against random: 60 groups of six seatings."""
+    seat = agents.from_spec("random", THREE)
+    return arena.evaluate_paired(THREE, agents.Seat(FIRST.agent), seat, 60, seed=2, opening=1)
+
+
+def test_three_teams_count_one_against_two_copies(three):
+    """The rate is that of A alone, with a fair share of 1/3; a game of three is no duel."""
+    e, report = three, three.to_json()
+    json.dumps(report, allow_nan=False)
+    alone = [row["score"] for row in e.rows() if row["seats"].count("first") == 1]
+    assert len(alone) == report["winrate_games"] == 180 and report["games"] == 360
+    assert report["winrate"]["mean"] == pytest.approx(np.mean(alone))
+    assert report["winrate_groups"]["mean"] == pytest.approx(np.mean(alone))
+    assert report["even"] == pytest.approx(1 / 3) and report["elo"] is None
+    assert e.places.shape == (60, 6, 3)
+
+
+def test_three_teams_report_places_and_payoffs(three):
+    e, report = three, three.to_json()
+    for row, copies in zip(report["lineups"], (1, 2), strict=True):
+        games = [r for r in e.rows() if r["seats"].count("first") == copies]
+        assert row["teams"] == copies and row["even"] == pytest.approx(copies / 3)
+        for key, name in (("a", "first"), ("b", "random")):
+            stands = row[key]
+            assert sum(stands["places"]) == pytest.approx(1)
+            returns = [x for r in games for s, x in zip(r["seats"], r["returns"]) if s == name]  # noqa: B905
+            assert stands["payoff"]["mean"] == pytest.approx(np.mean(returns), abs=1e-6)
+            assert stands["payoff"]["low"] <= stands["payoff"]["mean"] <= stands["payoff"]["high"]
+            by_seat = np.array(stands["seats"])
+            np.testing.assert_allclose(by_seat.mean(axis=0), stands["places"])
+        # Together the six teams of a lineup's seatings have every place twice.
+        held = np.array([copies, 3 - copies])
+        both = np.array([row["a"]["places"], row["b"]["places"]])
+        np.testing.assert_allclose(held @ both, np.ones(3))
+        assert row["mean"] == pytest.approx(copies * row["a"]["places"][0])
+
+
+def test_equal_agents_of_three_share_alike():
+    seat = agents.from_spec("random", THREE)
+    e = arena.evaluate_paired(THREE, seat, seat, 60, seed=4)
+    assert e.winrate.low < 1 / 3 < e.winrate.high < 0.5
+    for row in e.by_lineup():
+        assert row["low"] < row["even"] < row["high"]
+
+
+# ---- openings ----
+
+
+def test_openings_make_games_different():
+    """Two agents without chance play one game without an opening, many with one."""
+    seats = FIRST, agents.Seat(WEIGHTED, -jnp.arange(9.0))
+    same = arena.evaluate_paired(MNK, *seats, 20, seed=0)
+    assert len(np.unique(same.results.returns.reshape(20, -1), axis=0)) == 1
+    opened = arena.evaluate_paired(MNK, *seats, 20, seed=0, opening=3)
+    assert len(np.unique(opened.results.steps.reshape(20, -1), axis=0)) > 3
+
+
+def test_no_opening_ends_a_game():
+    keys = jnp.repeat(jax.random.split(jax.random.key(0), 32), 2)
+    opened, _ = table._deal(MNK, keys, 6)
+    cells, steps = np.asarray(opened.states.cells), np.asarray(opened.steps)
+    assert not opened.states.done.any() and not opened.returns.any()
+    np.testing.assert_array_equal(steps, (cells != 0).sum(axis=(1, 2)))
+    assert (steps >= 3).all() and (steps == 6).any() and (steps < 6).any()
+    # Equal keys, as in a group, make equal openings.
+    np.testing.assert_array_equal(cells[::2], cells[1::2])
+    assert len(np.unique(cells, axis=0)) > 20

@@ -87,6 +87,7 @@ def test_a_rejected_test_is_a_gate(capsys):
         ("eval.forms=[match]", "eval.forms: unknown form 'match'; known: game"),
         ("eval.forms=[game,game]", "eval.forms: each once"),
         ("eval.capacity=-1", "eval.capacity: must be at least 0"),
+        ("eval.opening=-1", "eval.opening: must be at least 0"),
         ("eval.sprt.alpha=0.9", "eval.sprt.alpha: "),
         ("gate.metric=winrat", "gate.metric: unknown 'winrat'; did you mean winrate"),
         ("gate.at_least=55", "gate.at_least: must be between 0 and 1"),
@@ -111,6 +112,29 @@ def test_a_broken_bundle_is_refused(capsys, run_folder, tmp_path):
         (broken / name).write_bytes((run_folder / "best" / name).read_bytes()[:-5])
     assert main([*BASE, f"eval.agent='{broken}'"]) == 2
     assert "jaxgames: " in capsys.readouterr().err
+
+
+# ---- three teams ----
+
+
+def test_three_seats(capsys, tmp_path):
+    """One against two copies and two against one, beside a fair share of a third."""
+    out = tmp_path / "report.json"
+    words = [*BASE, "game.options.players=3", "eval.opening=1", f"eval.out={out}", "--quiet"]
+    assert main([*words, "gate.at_least=0.45"]) == 3
+    captured = capsys.readouterr()
+    assert "random against random: 40 deals, 240 games" in captured.out
+    first, rest = captured.out.split("random in 1 of 3 teams")
+    assert "random alone, first places (Wilson)" in first and "33.3 %" in first
+    assert "random in 2 of 3 teams" in rest and "66.7 %" in rest and "Elo" not in captured.out
+    assert "place 3" in rest and "payoff" in rest and "first as 2" in rest
+    report = json.loads(out.read_text())
+    assert "gate not met" in captured.err
+    assert report["even"] == pytest.approx(1 / 3) and report["winrate_games"] == 120
+    assert report["gate"]["value"] == report["winrate"]["low"] < 1 / 3
+    assert [row["teams"] for row in report["lineups"]] == [1, 2]
+    assert sum(report["lineups"][0]["b"]["places"]) == pytest.approx(1)
+    assert report["capped"]["mean"] == 0
 
 
 # ---- forms ----

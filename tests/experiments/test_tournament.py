@@ -94,7 +94,8 @@ def test_tables_on_a_terminal(base, fresh, capsys):
         ("tournament.forms=[four]", "tournament.forms: unknown form 'four'; known: three, two"),
         ("tournament.pairs=0", "tournament.pairs: at least 1"),
         ("tournament.prior=0", "tournament.prior: above 0"),
-        ("game.options.players=3", "game.options: tournaments are for games of two teams"),
+        ("game.options.players=1", "game.options: tournaments need two teams, this game has one"),
+        ("tournament.opening=-1", "tournament.opening: at least 0"),
         ("eval.pairs=3", "eval.pairs: this command does not use 'eval'"),
     ],
 )
@@ -102,3 +103,32 @@ def test_bad_settings_are_refused_before_any_game(base, capsys, override, messag
     kept = [word for word in base if word.split("=")[0] != override.split("=")[0]]
     assert main([*kept, override]) == 2
     assert message in capsys.readouterr().err
+
+
+# ---- three teams ----
+
+
+def test_three_at_a_table(capsys, tmp_path):
+    game = core.make("stakes", players=3)
+    model = build(game, NetworkConfig(channels=4, blocks=0, hidden=8))
+    meta = bundle.describe(game, agent="alphazero", network=model.config, step=7)
+    bundle.save(tmp_path / "three", model.init(jax.random.key(0)), meta)
+    spec, out = f"{tmp_path / 'three'}:net", tmp_path / "report.json"
+    words = ["tournament", "game=stakes", "game.options.players=3", "tournament.forms=[three]"]
+    words += [f"tournament.agents=[random,'{spec}','{spec}:temp=1']", f"tournament.out={out}"]
+    assert main([*words, "tournament.pairs=8", "tournament.opening=1", "seed=3", "--quiet"]) == 0
+    report, shown = json.loads(out.read_text()), capsys.readouterr().out
+    form = report["forms"]["three"]
+    assert form["model"] == "Plackett-Luce" and form["games"] == 48 and report["opening"] == 1
+    assert form["ratings"][0] == {"mean": 0.0, "low": 0.0, "high": 0.0}
+    assert form["even"] == pytest.approx(1 / 3)
+    places = np.array([row["places"] for row in form["standings"]])
+    np.testing.assert_allclose(places.sum(axis=0), 1)
+    np.testing.assert_allclose(places.sum(axis=1), 1)
+    assert form["above"][0][0] is None
+    assert form["above"][0][1]["mean"] == pytest.approx(1 - form["above"][1][0]["mean"])
+
+    assert f" {spec}:temp=1 " in shown and "+0 [+0, +0]" in shown
+    for title in ("Elo (Plackett-Luce)", "place 3, %", "payoff", "first as 2, %", "% above 1"):
+        assert title in shown
+    assert "Elo: random = 0, +-2 sigma; 48 games, cut at the cap 0, illegal 0" in shown
