@@ -63,16 +63,18 @@ class EightInARow(core.Game):
         values = self.rules.place_payoffs
         if self.rules.profile == "wdl" or len(values) == 1:
             return tuple(sorted({0.0, *values}))
-        table = self._payoff_table.astype(np.float32)
+        table = self._payoff_table
         together = range(1, len(values) + 1 if self.rules.profile == "fair" else 2)
         found = {float(table[a, n - 1]) for n in together for a in range(len(values) + 1 - n)}
         return tuple(sorted(found))
 
     @property
     def bound_rules(self) -> tuple[str, ...]:
+        """Who plays for what; and the board where it is seen whole, in a bucket any that fits."""
         bound = ("players", "profile", "payoffs", "unit")
-        whole = max(self.rules.shape) <= observe.WINDOW
-        return (*bound, "rows", "cols", "bucket") if whole else bound
+        if max(self.rules.shape) > observe.WINDOW:
+            return bound
+        return (*bound, "bucket") if self.rules.bucket else (*bound, "bucket", "rows", "cols")
 
     @property
     def forms(self):
@@ -140,11 +142,11 @@ class EightInARow(core.Game):
         rules = self.rules
         if given and not rules.bucket:
             raise ValueError(f"{min(given)}: only a game with a bucket takes sizes at its start")
-        known = {k: v for k, v in given.items() if not isinstance(v, jax.core.Tracer)}
-        if known and len(known) == len(given):
-            dataclasses.replace(rules, **{k: int(v) for k, v in known.items()})
-            if int(known.get("win_length", 2)) > rules.longest:
-                raise ValueError(f"win_length: at most {rules.longest} with these options")
+        if any(isinstance(size, jax.core.Tracer) for size in given.values()):
+            return
+        dataclasses.replace(rules, **{name: int(size) for name, size in given.items()})
+        if int(given.get("win_length", 2)) > rules.longest:
+            raise core.RulesError("win_length", f"at most {rules.longest} in this bucket")
 
     def step(self, state, action, key):
         """As in `core.Game`, and fastest with the batch first: a stone is written in place, and
@@ -208,9 +210,11 @@ class EightInARow(core.Game):
 
     def _payoffs(self, place, won, mover):
         """float32[P], what a finished game pays."""
-        if self.rules.profile == "wdl" or self.rules.players == 1:
-            mine = np.arange(self.rules.players) == mover
-            return jnp.where(won, jnp.where(mine, jnp.float32(1), jnp.float32(-1)), 0.0)
+        values = self.rules.place_payoffs
+        if self.rules.profile == "wdl" or len(values) == 1:
+            mine = np.arange(len(values)) == mover
+            decided = jnp.where(mine, jnp.float32(values[0]), jnp.float32(values[-1]))
+            return jnp.where(won, decided, 0.0)
         return standing.paid(place, self._payoff_table)
 
     def forfeit_rewards(self, team):

@@ -21,7 +21,7 @@ def reach(cells: jax.Array, cell: jax.Array, stone: jax.Array, longest: int) -> 
     """
     height, width = cells.shape
     away = np.arange(1, longest)
-    step = np.array(DIRECTIONS)[:, None, None] * np.array([-1, 1])[:, None, None]
+    step = np.array(DIRECTIONS)[:, None] * np.array([-1, 1])[:, None]
     down, right = (step[..., i : i + 1] * away for i in (0, 1))  # [4, 2, longest - 1]
     row, col = cell // width + down, cell % width + right
     inside = (row >= 0) & (row < height) & (col >= 0) & (col < width)

@@ -25,4 +25,4 @@ MORE = [
 )
 def test_eight_in_a_row_keeps_the_contract(options):
     game = jaxgames.make("eight_in_a_row", **options)
-    print(check_game(game, num_games=32, budget=Budget(200, 900, 400, 10.0)))
+    print(check_game(game, num_games=32, budget=Budget(200, 900, 1_500, 10.0)))
