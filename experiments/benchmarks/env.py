@@ -61,42 +61,92 @@ def benchmark_env(
     }
 
 
-def choose(masks: jax.Array, u: jax.Array) -> jax.Array:
-    """int32[B]: the legal action number floor(u * count) of each column of `masks` bool[A, B].
+def choose(masks: jax.Array, u: jax.Array, axis: int = -1) -> jax.Array:
+    """int32[B]: for each game the legal action number floor(u * count) of its mask.
 
-    Exact for float32 `u` in [0, 1). It counts per word of 32 actions, then within the word,
-    and always over whole rows of games.
+    Exact for float32 `u` in [0, 1). It counts per word of 32 actions and per group of words,
+    then goes down from the group to the bit; always over whole rows of games.
+
+    Args:
+      masks: bool[A, B], or bool[B, A] for `axis` 0.
+      u: float32[B].
     """
-    words = -(-len(masks) // 32)
-    padded = jnp.pad(masks, ((0, words * 32 - len(masks)), (0, 0))).reshape(words, 32, -1)
-    place = np.arange(32, dtype=np.uint32)[:, None]
-    word = jnp.sum(jnp.where(padded, jnp.uint32(1) << place, 0), axis=1, dtype=jnp.uint32)
-    through = _running_sum(jax.lax.population_count(word).astype(jnp.uint16))
-    total = through[-1]
-    k = jnp.minimum((u * total).astype(jnp.uint16), total - 1)
-    passed = through <= k
-    index = jnp.sum(passed, axis=0, dtype=jnp.uint16)
-    k = (k - jnp.max(jnp.where(passed, through, 0), axis=0)).astype(jnp.uint32)
-    here = np.arange(words, dtype=np.uint16)[:, None] == index
-    rest = jnp.sum(jnp.where(here, word, 0), axis=0, dtype=jnp.uint32)
+    actions = masks.shape[1 + axis]
+    words = -(-actions // 32)
+    size = max(1, round(words**0.5))  # words of a group
+    groups = -(-words // size)
+    pad = groups * size * 32 - actions
+    if axis == 0:
+        lanes = _lanes(jnp.pad(masks, ((0, 0), (0, pad))), groups * size)
+        counts = (jnp.sum(lanes, axis=2, dtype=jnp.uint32) * np.uint32(0x01010101)) >> 24
+        counts = counts.astype(jnp.int32).reshape(-1, groups, size)
+        group, k = _descend(jnp.sum(counts, axis=2).T, u)
+        inside = jnp.take_along_axis(counts, group[:, None, None], axis=1)[:, 0]
+        word, k = _find(inside.T, k)
+        word += group * size
+        lane = jnp.take_along_axis(lanes, word[:, None, None], axis=1)[:, 0]
+        nibbles = ((lane * np.uint32(0x01020408)) >> 24) & 15  # the bits of four bytes in a row
+        place = 4 * np.arange(8, dtype=np.uint32)
+        return word * 32 + _bit(jnp.sum(nibbles << place, axis=1, dtype=jnp.uint32), k)
+    packed = _pack(jnp.pad(masks, ((0, pad), (0, 0)))).reshape(groups, size, -1)
+    group, k = _descend(jnp.sum(_count(packed), axis=1), u)
+    inside = _pick(packed, group)
+    word, k = _find(_count(inside), k)
+    return (group * size + word) * 32 + _bit(_pick(inside, word), k)
+
+
+def _lanes(masks: jax.Array, words: int) -> jax.Array:
+    """uint32[B, words, 8] of bool[B, words * 32]: four actions to a number, one per byte."""
+    four = masks.astype(jnp.uint8).reshape(len(masks), words, 8, 4)
+    return jax.lax.bitcast_convert_type(four, jnp.uint32)
+
+
+def _pack(masks: jax.Array) -> jax.Array:
+    """uint32[words, B] of bool[words * 32, B], the first action lowest."""
+    bits = masks.reshape(-1, 4, 8, masks.shape[1]).astype(jnp.uint8)
+    for width in (4, 2, 1):
+        bits = bits[:, :, :width] | (bits[:, :, width:] << width)
+    octets = bits[:, :, 0].astype(jnp.uint32)
+    return octets[:, 0] | octets[:, 1] << 8 | octets[:, 2] << 16 | octets[:, 3] << 24
+
+
+def _count(words: jax.Array) -> jax.Array:
+    return jax.lax.population_count(words).astype(jnp.int32)
+
+
+def _pick(rows: jax.Array, index: jax.Array) -> jax.Array:
+    """uint32[..., B], row index[b] of `rows` uint32[N, ..., B] for each game b."""
+    number = np.arange(len(rows)).reshape((-1,) + (1,) * (rows.ndim - 1))
+    return jnp.sum(jnp.where(number == index, rows, 0), axis=0, dtype=jnp.uint32)
+
+
+def _descend(counts: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`_find` of number floor(u * total) in `counts` int32[N, B]."""
+    total = jnp.sum(counts, axis=0)
+    return _find(counts, jnp.minimum((u * total).astype(jnp.int32), total - 1))
+
+
+def _find(counts: jax.Array, k: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(row in which item number k of `counts` int32[N, B] lies, its number there)."""
+    through = index = before = jnp.zeros_like(k)
+    for row in counts[:-1]:
+        through = through + row
+        passed = through <= k
+        index = index + passed
+        before = jnp.where(passed, through, before)
+    return index, k - before
+
+
+def _bit(words: jax.Array, k: jax.Array) -> jax.Array:
+    """int32[B], place of set bit number k of `words` uint32[B]."""
     offset = jnp.zeros_like(k)
     for width in (16, 8, 4, 2, 1):
-        low = rest & np.uint32((1 << width) - 1)
-        count = jax.lax.population_count(low)
-        skip = k >= count
-        k = jnp.where(skip, k - count, k)
-        rest = jnp.where(skip, rest >> width, low)
+        low = words & np.uint32((1 << width) - 1)
+        skip = k >= _count(low)
+        k = jnp.where(skip, k - _count(low), k)
+        words = jnp.where(skip, words >> width, low)
         offset = jnp.where(skip, offset + width, offset)
-    return index.astype(jnp.int32) * 32 + offset.astype(jnp.int32)
-
-
-def _running_sum(counts: jax.Array) -> jax.Array:
-    """Running sums over the short first axis, in log2 steps over whole rows."""
-    shift = 1
-    while shift < len(counts):
-        counts = counts + jnp.pad(counts[:-shift], ((shift, 0), (0, 0)))
-        shift *= 2
-    return counts
+    return offset
 
 
 def _loop(init, step, finished, batch: int, steps: int, axis: int):
@@ -111,12 +161,9 @@ def _loop(init, step, finished, batch: int, steps: int, axis: int):
 
     def decide(pool, states, key):
         over = finished(states)
-        states = jax.tree.map(
-            lambda new, old: jnp.where(over if axis else _column(over, old), new, old), pool, states
-        )
+        states = (_renew_rows if axis == 0 else _renew)(pool, states, over)
         choice, chance = jax.random.split(key)
-        masks = states.legal_action_mask
-        actions = choose(masks if axis else masks.T, jax.random.uniform(choice, (batch,)))
+        actions = choose(states.legal_action_mask, jax.random.uniform(choice, (batch,)), axis)
         move = jax.vmap(step, in_axes=(axis, 0, 0), out_axes=axis)
         return move(states, actions, jax.random.split(chance, batch)), jnp.sum(over)
 
@@ -128,8 +175,19 @@ def _loop(init, step, finished, batch: int, steps: int, axis: int):
     return jax.jit(start), jax.jit(run)
 
 
-def _column(flags: jax.Array, like: jax.Array) -> jax.Array:
-    return flags.reshape(flags.shape + (1,) * (like.ndim - 1))
+def _renew(pool, states, over):
+    """`states` with those of `pool` where `over` bool[B], the batch last."""
+    return jax.tree.map(lambda new, old: jnp.where(over, new, old), pool, states)
+
+
+def _renew_rows(pool, states, over):
+    """The same with the batch first: game by game, since few are over at a time."""
+    which = jnp.nonzero(over, size=len(over))[0]
+
+    def one(i, states):
+        return jax.tree.map(lambda old, new: old.at[which[i]].set(new[which[i]]), states, pool)
+
+    return jax.lax.fori_loop(0, jnp.sum(over), one, states)
 
 
 def _finished(state) -> jax.Array:
