@@ -58,6 +58,9 @@ class Config:
     teacher_updates: updates of its phase, rounded up to whole chunks.
     teacher_steps: actions in every game per update of its phase.
     teacher_random: share of random moves in its games.
+    rival: rule bot that the agent also plays against; empty for none.
+    rival_share: share of the games in which the rival sits on every seat but one, the agent's,
+      which is another from game to game side by side. The rival's moves are no policy to learn.
     weights: of the parts of the loss.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
@@ -96,6 +99,8 @@ class Config:
     teacher_updates: int = 0
     teacher_steps: int = 16
     teacher_random: float = 0.1
+    rival: str = ""
+    rival_share: float = 0.0
     weights: Weights = Weights()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig()
@@ -135,6 +140,8 @@ class Config:
         require(self, "search", one, "one world and no candidates")
         taught = bool(self.teacher) or not self.teacher_updates
         require(self, "teacher", taught, "needed for teacher_updates above 0")
+        fit = bool(self.rival) or not self.rival_share
+        require(self, "rival", fit, "needed for rival_share above 0")
         longest = max(self.steps, self.teacher_steps if self.teacher else 0)
         least = max(longest, self.unroll + self.td_steps + 1)
         require(self, "replay_length", self.replay_length >= least, f"at least {least}")

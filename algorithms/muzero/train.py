@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from algorithms import imitation, optim, selfplay
 from algorithms.learner import (
@@ -33,7 +34,7 @@ from algorithms.muzero.loss import Weights, loss
 from algorithms.networks import muzero as networks
 from algorithms.replay import Replay, ReplayState, importance_weights
 from algorithms.search.base import log_probs, take_team
-from jaxgames.core import Array, Game
+from jaxgames.core import Array, Game, nearest
 
 __all__ = ["Config", "make"]
 
@@ -56,6 +57,9 @@ def make(game: Game, model: Any, config: Config) -> Learner:
     )
     update = functools.partial(_update, game, model, config, replay)
     own = functools.partial(_searched, game, model, config)
+    if config.rival_share:
+        rival = _bot(game, "rival", config.rival)
+        own = functools.partial(_rivalled, game, config, rival, own)
     imitate = None
     if config.teacher_updates:
         bot = imitation.teacher(game, config.teacher, config.teacher_random)
@@ -137,6 +141,25 @@ def _searched(game, model, config, params, key, states, ply):
     )
     cell = jax.vmap(model.viewer.to_game)(view, action).astype(jnp.int32)
     return cell, (note, measures)
+
+
+def _rivalled(game, config, rival, own, params, key, states, ply):
+    """`own`, but in the first rows a rule bot moves for all seats except one."""
+    own_key, rival_key = jax.random.split(key)
+    action, (note, measures) = own(params, own_key, states, ply)
+    keys = jax.random.split(rival_key, config.games)
+    theirs = jax.vmap(rival)(states, keys).astype(action.dtype)
+    row = np.arange(config.games)
+    shared = row < round(config.rival_share * config.games)
+    its = shared & (states.current_player != row % game.num_players)
+    note = note | dict(train_policy=note["train_policy"] & ~its)
+    return jnp.where(its, theirs, action), (note, measures)
+
+
+def _bot(game, field, name):
+    if name not in game.bots:
+        raise ValueError(f"{field}: unknown name {name!r}{nearest(name, game.bots)}")
+    return game.bots[name]
 
 
 def _taught(game, model, bot, params, key, states, ply):
