@@ -210,7 +210,7 @@ def _show_form(console, evaluation: arena.Evaluation) -> None:
         for row in report["lineups"]:
             label = f"{a} in {row['teams']} of {teams} teams"
             table.add_row(label, *_cells(row), str(row["games"]), _percent(row["even"]))
-    for row in report["teams"]:
+    for row in report["teams"] if teams == 2 else ():
         label = f"seat{_list(row['seats'])} held by {{}}"
         for key, name in (("a", a), ("b", b)):
             cells = (*_cells(row[key]), str(row[f"{key}_games"]), even)

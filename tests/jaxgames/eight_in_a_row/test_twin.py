@@ -15,15 +15,13 @@ from tests.reference.eight_in_a_row_twin import Options, Twin
 
 FOUR = dict(players=4, payoffs=(1, 0.25, -0.25, -1))
 
-# (options, sizes of a bucket's games). Between them: every profile, every number of players,
-# sides of 1 and 2, rectangles, caps before, at and after the full board, shared places,
+# (options, sizes of a bucket's games). Between both tables: every profile, every number of
+# players, sides of 1 and 2, rectangles, caps before, at and after the full board, shared places,
 # sessions, buckets.
 TABLE = {
     "fair": (dict(rows=4, cols=5, win_length=3), None),
     "classic": (dict(rows=5, cols=4, win_length=4, profile="classic", max_plies=20), None),
     "capped": (dict(rows=6, cols=6, win_length=4, max_plies=14, payoffs=(1, 0.5, 0)), None),
-    "a row": (dict(rows=1, cols=7, win_length=3, profile="wdl", max_plies=9), None),
-    "one player": (dict(rows=3, cols=4, win_length=4, players=1, max_plies=8), None),
     "four players": (dict(rows=5, cols=5, win_length=3, **FOUR), None),
     "session": (dict(rows=3, cols=4, win_length=3, unit="session"), None),
     "bucket": (
@@ -32,6 +30,8 @@ TABLE = {
     ),
 }
 MORE = {
+    "a row": (dict(rows=1, cols=7, win_length=3, profile="wdl", max_plies=9), None),
+    "one player": (dict(rows=3, cols=4, win_length=4, players=1, max_plies=8), None),
     "two players": (dict(rows=3, cols=3, win_length=3, players=2, profile="wdl"), None),
     "draws": (dict(rows=5, cols=6, win_length=6), None),
     "two columns": (dict(rows=6, cols=2, win_length=2), None),
