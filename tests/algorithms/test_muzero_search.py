@@ -183,6 +183,22 @@ def test_values_move_the_improved_policy_far(search):
     assert done.out.visits[0, 1] == done.out.visits[0].max()
 
 
+@pytest.mark.parametrize("scale, more", [(0.0, False), (0.2, True)])
+def test_the_value_scale_weighs_values_against_priors(scale, more):
+    """Twice the scale is twice the distance of the improved logits from the prior's."""
+    game, model = told()
+    state = after(game, 0, 3, 5, 2, 4, 8)
+
+    def logits(value_scale):
+        done = searched(game, model, state, dataclasses.replace(SEARCH, value_scale=value_scale))
+        weights = np.asarray(done.out.action_weights[0])
+        return np.log(weights[1]) - np.log(weights[7])
+
+    plain, half = logits(0.0), logits(0.1)
+    assert half > plain + 1
+    np.testing.assert_allclose(logits(scale) - plain, 2 * (half - plain) * more, rtol=0.05)
+
+
 def test_small_differences_stay_small_on_the_scale_of_outcomes():
     """Trait 4.2: min-max makes much of noise, the fixed scale does not."""
     game, model = told()

@@ -136,6 +136,7 @@ CONFIGS = [
     ("max_num_considered_actions", 0),
     ("gumbel_scale", -0.1),
     ("gumbel_scale", float("nan")),
+    ("value_scale", -0.1),
     ("dirichlet_fraction", 1.5),
     ("dirichlet_alpha", 0.0),
     ("pb_c_base", 0.0),
