@@ -183,19 +183,21 @@ class EightInARow(core.Game):
         rows, cols, win_length, cap = state.sizes
         ply = state.ply + played.astype(state.ply.dtype)
 
-        beside = lines.reach(state.cells, action, stone, rules.longest)
+        at = jnp.where(played, action, rules.cells)
+        cells = state.cells.reshape(-1).at[at].set(stone, mode="drop").reshape(rules.shape)
+        # of the new board, as the old one would have to be kept for it beside the new one
+        beside = lines.reach(cells, action, stone, rules.longest)
         won = played & jnp.any(beside.sum(axis=1) + 1 >= win_length)
         capped = played & ~won & (cap > 0) & (ply >= cap)
         full = played & (ply >= rows * cols)
 
         mine = (np.arange(rules.players) == mover) & played
         runs = state.runs + jnp.where(mine[:, None], _new_runs(beside, win_length, state.runs), 0)
-        at = jnp.where(played, action, rules.cells)
         nxt = state.replace(
             legal_action_mask=state.legal_action_mask.at[at].set(False, mode="drop"),
             terminated=state.terminated | won | (full & ~capped),
             truncated=state.truncated | capped,
-            cells=state.cells.reshape(-1).at[at].set(stone, mode="drop").reshape(rules.shape),
+            cells=cells,
             ply=ply,
             last=jnp.where(mine, action, state.last).astype(state.last.dtype),
             runs=runs,
