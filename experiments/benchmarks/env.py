@@ -75,19 +75,17 @@ def choose(masks: jax.Array, u: jax.Array, axis: int = -1) -> jax.Array:
     words = -(-actions // 32)
     size = max(1, round(words**0.5))  # words of a group
     groups = -(-words // size)
-    pad = groups * size * 32 - actions
     if axis == 0:
-        lanes = _lanes(jnp.pad(masks, ((0, 0), (0, pad))), groups * size)
-        counts = (jnp.sum(lanes, axis=2, dtype=jnp.uint32) * np.uint32(0x01010101)) >> 24
-        counts = counts.astype(jnp.int32).reshape(-1, groups, size)
+        counts = jnp.pad(_row_counts(masks), ((0, 0), (0, groups * size - words)))
+        counts = counts.reshape(-1, groups, size)
         group, k = _descend(jnp.sum(counts, axis=2).T, u)
         inside = jnp.take_along_axis(counts, group[:, None, None], axis=1)[:, 0]
         word, k = _find(inside.T, k)
-        word += group * size
-        lane = jnp.take_along_axis(lanes, word[:, None, None], axis=1)[:, 0]
-        nibbles = ((lane * np.uint32(0x01020408)) >> 24) & 15  # the bits of four bytes in a row
-        place = 4 * np.arange(8, dtype=np.uint32)
-        return word * 32 + _bit(jnp.sum(nibbles << place, axis=1, dtype=jnp.uint32), k)
+        first = (group * size + word) * 32
+        place = first[:, None] + np.arange(32)
+        bits = jnp.take_along_axis(masks, place, axis=1, mode="fill", fill_value=False)
+        return first + _bit(_pack(bits.T)[0], k)
+    pad = groups * size * 32 - actions
     packed = _pack(jnp.pad(masks, ((0, pad), (0, 0)))).reshape(groups, size, -1)
     group, k = _descend(jnp.sum(_count(packed), axis=1), u)
     inside = _pick(packed, group)
@@ -95,10 +93,13 @@ def choose(masks: jax.Array, u: jax.Array, axis: int = -1) -> jax.Array:
     return (group * size + word) * 32 + _bit(_pick(inside, word), k)
 
 
-def _lanes(masks: jax.Array, words: int) -> jax.Array:
-    """uint32[B, words, 8] of bool[B, words * 32]: four actions to a number, one per byte."""
-    four = masks.astype(jnp.uint8).reshape(len(masks), words, 8, 4)
-    return jax.lax.bitcast_convert_type(four, jnp.uint32)
+def _row_counts(masks: jax.Array) -> jax.Array:
+    """int32[B, words], legal actions per 32 of bool[B, A]."""
+    whole = masks.shape[1] // 32 * 32
+    counts = jnp.sum(masks[:, :whole].reshape(len(masks), -1, 32), axis=2, dtype=jnp.int32)
+    if whole == masks.shape[1]:
+        return counts
+    return jnp.append(counts, jnp.sum(masks[:, whole:], 1, dtype=jnp.int32)[:, None], axis=1)
 
 
 def _pack(masks: jax.Array) -> jax.Array:
