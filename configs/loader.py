@@ -18,6 +18,8 @@ from configs.overrides import ConfigError, Override, coerce, parse
 from jaxgames import core
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+#: Files that are no presets: lists of variants of one (`experiments.benchmarks.ablation`).
+ABLATIONS = FOLDER / "ablations"
 _NAME = re.compile(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
 
 
@@ -50,7 +52,8 @@ class Resolved:
 
 def presets() -> tuple[str, ...]:
     """Names that `load` knows: files below configs/; NAME/default.yaml is called NAME."""
-    names = (p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.yaml"))
+    files = (p for p in FOLDER.rglob("*.yaml") if p.parent != ABLATIONS)
+    names = (p.relative_to(FOLDER).with_suffix("").as_posix() for p in files)
     return tuple(sorted(n.removesuffix("/default") for n in names))
 
 

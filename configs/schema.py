@@ -199,7 +199,18 @@ class BenchmarkConfig:
       repeats: measurements; the report gives their median and spread.
       chunks: train: chunks per measurement.
       peers: env, search: measure other libraries beside ours where installed.
-      out: also write the report as JSON to this file; empty: only stdout.
+      ablation: ablation: the file configs/ablations/NAME.yaml that lists the variants; empty:
+        that of the game.
+      variants: ablation: those to train, by name; empty: all.
+      seeds: ablation: trainings of each, with the seeds from `seed` on.
+      updates: ablation: updates of each training, rounded up to whole chunks.
+      seconds: ablation: seconds of each training, compilation left out, instead of `updates`;
+        0: so many updates.
+      player: ablation: "network" (its most likely move) or "search" (as train.eval.search says).
+      pairs: ablation: deals against each opponent after each training, played once per seating.
+      opening: ablation: random moves that begin these games.
+      out: also write the report as JSON to this file; empty: only stdout. An ablation goes on
+        with what is there.
     """
 
     batches: tuple[int, ...] = (256, 1024, 4096)
@@ -207,12 +218,25 @@ class BenchmarkConfig:
     repeats: int = 5
     chunks: int = 3
     peers: bool = True
+    ablation: str = ""
+    variants: tuple[str, ...] = ()
+    seeds: int = 3
+    updates: int = 200
+    seconds: float = 0.0
+    player: typing.Literal["network", "search"] = "search"
+    pairs: int = 50
+    opening: int = 2
     out: str = ""
 
     def __post_init__(self):
-        for field in ("steps", "repeats", "chunks"):
+        for field in ("steps", "repeats", "chunks", "seeds", "updates", "pairs"):
             value = getattr(self, field)
             require(value >= 1, field, f"at least 1, got {value}")
+        for field in ("seconds", "opening"):
+            value = getattr(self, field)
+            require(value >= 0, field, f"at least 0, got {value}")
+        once = len(set(self.variants)) == len(self.variants)
+        require(once, "variants", f"each once, got {list(self.variants)}")
         fit = len(self.batches) > 0 and min(self.batches) >= 1
         require(fit, "batches", f"one or more whole numbers from 1, got {list(self.batches)}")
 

@@ -116,10 +116,11 @@ COMMANDS: dict[str, Command] = {
     ),
     "benchmark": Command(
         "experiments.commands.benchmark:main",
-        "measure steps, simulations or updates per second; writes nothing but stdout",
+        "measure steps, simulations or updates per second, or what each switch of a learner is "
+        "worth; writes nothing but stdout",
         ("jaxgames benchmark env game=sequence", "jaxgames benchmark search --json"),
         (*_TRAINING, "benchmark"),
-        subjects=("env", "search", "train"),
+        subjects=("env", "search", "train", "ablation"),
         default_config="sequence",
     ),
     "wire": Command(

@@ -58,6 +58,8 @@ def speed() -> str:
     """Measured speed: one row per figure of a benchmark."""
     rows = []
     for report in _reports("benchmark"):
+        if report["benchmark"] == "ablation":
+            continue  # no speeds
         for row in report["rows"]:
             figure = f"{row['value']:,.0f} {row['unit']}"
             rows.append([report["benchmark"], row["what"], figure, f"`{report['command']}`"])

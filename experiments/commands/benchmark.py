@@ -1,4 +1,4 @@
-"""`jaxgames benchmark env|search|train`: figures with their spread and the hardware."""
+"""`jaxgames benchmark env|search|train|ablation`: figures with their spread and the hardware."""
 
 from __future__ import annotations
 
@@ -21,15 +21,22 @@ from experiments.shell import as_typed
 def main(call) -> int:
     with Progress(call.flags) as progress:
         report = run(call.subject, call.resolved, progress.say, call.argv)
-    out = call.resolved.config.benchmark.out
-    text = json.dumps(run_folder.clean(report), indent=1, ensure_ascii=False) + "\n"
-    if out:
-        run_folder.replace(pathlib.Path(out), text)
+    _write(call.resolved.config.benchmark.out, report)
     if call.flags.json:
         print(json.dumps(run_folder.clean(report), ensure_ascii=False))
+    elif call.subject == "ablation":
+        from experiments.benchmarks import ablation
+
+        ablation.show(report)
     else:
         show(report)
     return errors.DONE
+
+
+def _write(out: str, report: dict[str, Any]) -> None:
+    if out:
+        text = json.dumps(run_folder.clean(report), indent=1, ensure_ascii=False) + "\n"
+        run_folder.replace(pathlib.Path(out), text)
 
 
 def run(
@@ -40,19 +47,24 @@ def run(
 ) -> dict[str, Any]:
     """The report of one benchmark as JSON values; see `experiments.benchmarks`."""
     select(resolved.config.device)
+
+    def whole(report: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "benchmark": subject,
+            "command": as_typed(argv),
+            **report,
+            "hardware": hardware(),
+            "versions": run_folder.versions(),
+            "commit": run_folder.commit(),
+        }
+
     if subject == "env":
-        report = _env(resolved.config, say)
-    else:
-        module = importlib.import_module(f"experiments.benchmarks.{subject}")
-        report = module.run(resolved.config, say)
-    return {
-        "benchmark": subject,
-        "command": as_typed(argv),
-        **report,
-        "hardware": hardware(),
-        "versions": run_folder.versions(),
-        "commit": run_folder.commit(),
-    }
+        return whole(_env(resolved.config, say))
+    module = importlib.import_module(f"experiments.benchmarks.{subject}")
+    if subject == "ablation":
+        out = resolved.config.benchmark.out
+        return whole(module.run(resolved, say, lambda part: _write(out, whole(part))))
+    return whole(module.run(resolved.config, say))
 
 
 def _env(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
