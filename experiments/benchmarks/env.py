@@ -233,7 +233,9 @@ def _observe_rate(game, key, batch: int, repeats: int) -> dict[str, float]:
     states = jax.jit(jax.vmap(game.init))(jax.random.split(key, batch))
     see = jax.jit(lambda s: jax.vmap(game.observe)(s, s.current_player))
     jax.block_until_ready(see(states))
-    calls, rates = 20, []
+    began = time.perf_counter()
+    jax.block_until_ready(see(states))
+    calls, rates = int(np.clip(1 / (time.perf_counter() - began), 1, 20)), []  # about a second
     for _ in range(repeats):
         began = time.perf_counter()
         for _ in range(calls):
