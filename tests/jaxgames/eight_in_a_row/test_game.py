@@ -163,7 +163,7 @@ def test_steps_agree_with_the_contracts_own():
 # ---- run lengths beside a cell ----
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_reach_against_a_plain_loop(seed):
     rng = np.random.default_rng(seed)
