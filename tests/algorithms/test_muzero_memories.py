@@ -11,7 +11,7 @@ from flax import nnx
 
 from algorithms.networks import muzero
 from algorithms.networks.muzero import memory, patterns
-from tests.algorithms.test_muzero_network import BATCH, FULL, built, called, seen
+from tests.algorithms.test_muzero_network import BATCH, FULL, built, called, jit, seen
 
 # ---- line patterns ----
 
@@ -30,7 +30,7 @@ def some_codes(seed=0, shape=(2, 5, 6)):
 
 @functools.cache
 def _places(shape):
-    return jax.jit(lambda code: patterns.places(code, SEATS, LENGTH, SIZES))
+    return jit(lambda code: patterns.places(code, SEATS, LENGTH, SIZES))
 
 
 def places(code):
@@ -102,7 +102,7 @@ def test_patterns_are_the_formula():
     nnx.update(layer, nnx.State(params["patterns"]))
     board = seen(model)["board"]
     h = np.random.default_rng(0).normal(size=(BATCH, grid.patches + 1, c.width))
-    got = np.asarray(jax.jit(layer)(jnp.asarray(h, jnp.float32), board))
+    got = np.asarray(jit(layer)(jnp.asarray(h, jnp.float32), board))
 
     code = np.asarray(patterns.codes(jnp.asarray(board), SEATS))
     sizes = patterns.primes(c.pattern_heads, c.pattern_table)
@@ -138,7 +138,7 @@ def held(bank):
 
 
 def test_first_in_first_out():
-    add = jax.jit(muzero.add)
+    add = jit(muzero.add)
     bank = muzero.empty_bank(4, 4, 1)
     bank = add(bank, entries([1, 2, 3]), np.array([True, False, True]))
     assert held(bank) == [1, 3, 0, 0] and bank.count == 2

@@ -14,9 +14,9 @@ from jaxgames import core, view
 from tests.toys import mnk
 
 TINY = config.PRESETS["tiny"]
-#: Everything on; two layers, so that patterns stand between them.
+#: Everything on.
 FULL = dataclasses.replace(
-    TINY, layers=2, stones=True, line_length=3, auxiliary=True, memory=True, memory_size=6,
+    TINY, stones=True, line_length=3, auxiliary=True, memory=True, memory_size=6,
     memory_top=3, memory_heads=2, patterns=True, pattern_table=64, pattern_width=4, focus=True,
     focus_width=4, stem=3,
 )  # fmt: skip
@@ -28,7 +28,7 @@ def built(network=FULL, crop=5, **rules):
     """(model, params) for a three-seat board seen through a crop (0: whole)."""
     game = core.make("eight_in_a_row", **{"rows": 7, "cols": 8, "win_length": 3, **rules})
     model = muzero.build(game, game.viewer(crop), network)
-    return model, jax.jit(model.init)(jax.random.key(1))
+    return model, called(model, "init")(jax.random.key(1))
 
 
 def seen(model, seed=0, batch=BATCH):
@@ -49,9 +49,13 @@ def seen(model, seed=0, batch=BATCH):
     return made
 
 
+#: Programs that run once or twice: half the time to compile, and slower.
+jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
 @functools.cache
 def called(model, name):
-    return jax.jit(getattr(model, name))
+    return jit(getattr(model, name))
 
 
 def leaves(tree):
@@ -100,13 +104,12 @@ def test_unrolled_latents_stay_bounded():
 
 def test_the_same_key_makes_the_same_network():
     model, params = built()
-    again = jax.jit(dataclasses.replace(model).init)(jax.random.key(1))
-    assert all(
-        np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (params, again)), strict=True)
-    )
-    other = jax.jit(model.init)(jax.random.key(2))
-    assert not np.array_equal(leaves(params)["['policy']['slot']['kernel']"],
-                              leaves(other)["['policy']['slot']['kernel']"])  # fmt: skip
+    again, other = (called(model, "init")(jax.random.key(i)) for i in (1, 2))
+    jax.tree.map(np.testing.assert_array_equal, params, again)
+    different = leaves(jax.tree.map(lambda a, b: np.any(a != b), params, other))
+    # All but what starts at zero: biases, norms, and how much likeness counts.
+    zero = ("['bias']", "['weight']", "['likeness']")
+    assert all(x != name.endswith(zero) for name, x in different.items())
     assert hash(model) == hash(dataclasses.replace(model))
     assert all(x.dtype == jnp.float32 for x in jax.tree.leaves(params))
     assert model.num_params() == sum(x.size for x in jax.tree.leaves(params))
@@ -116,7 +119,7 @@ def everything(model, params, observation, bank=None):
     """One number that depends on every output."""
     latent = model.represent(params, observation, bank)
     after, reward = model.dynamics(params, latent, jnp.array([0, 7, model.viewer.num_actions - 1]))
-    outputs = [model.predict(params, latent), model.predict(params, after), reward]
+    outputs = [model.predict(params, after), reward]
     if model.config.consistency:
         outputs.append(model.forecast(params, model.project(params, after)))
     outputs.append(model.heat(params, observation))
@@ -137,7 +140,7 @@ def test_every_weight_learns(network, crop):
         latent = called(model, "represent")(params, seen(model, 5))
         entries = model.bank_entry(latent, jnp.array(np.eye(3), jnp.float32), 1.0)
         bank = muzero.add(model.empty_bank(), entries, jnp.ones(3, bool))
-    grad = jax.jit(jax.grad(functools.partial(everything, model)))(params, seen(model), bank)
+    grad = jit(jax.grad(functools.partial(everything, model)))(params, seen(model), bank)
     for name, g in leaves(grad).items():
         assert np.all(np.isfinite(g)) and np.any(g != 0), name
 
@@ -166,7 +169,7 @@ def test_switches_change_what_is_said():
     latent = called(model, "represent")(params, observation)
     bare = dataclasses.replace(model, config=dataclasses.replace(FULL, patterns=False))
     without = {name: x for name, x in params.items() if name != "patterns"}
-    assert not np.allclose(jax.jit(bare.represent)(without, observation), latent, atol=1e-3)
+    assert not np.allclose(jit(bare.represent)(without, observation), latent, atol=1e-3)
     silent = dataclasses.replace(model, config=dataclasses.replace(FULL, reward=False, focus=False))
     assert jax.eval_shape(silent.dynamics, _only(silent), latent, jnp.zeros(BATCH, int))[1] is None
     assert silent.heat(params, observation) is None
@@ -183,7 +186,7 @@ def test_merged_is_the_same_function():
     merged = dataclasses.replace(model, config=dataclasses.replace(FULL, merged=True))
     observation = seen(model)
     a = called(model, "represent")(params, observation)
-    np.testing.assert_allclose(jax.jit(merged.represent)(params, observation), a, atol=1e-4)
+    np.testing.assert_allclose(jit(merged.represent)(params, observation), a, atol=1e-4)
 
 
 # ---- what must not matter ----
@@ -191,7 +194,7 @@ def test_merged_is_the_same_function():
 
 def test_cells_off_the_board_do_not_matter():
     """A board alone, and as the corner of a larger array that is otherwise off the board."""
-    network = dataclasses.replace(FULL, patterns=False, memory=False, stem=0)
+    network = dataclasses.replace(TINY, stones=True, reward=False, consistency=False)
     small, params = built(network, 0, rows=6, cols=6, bucket=6)
     large, large_params = built(network, 0, rows=6, cols=6, bucket=9)
     size_free = {k: v for k, v in params.items() if k != "step"}
@@ -419,6 +422,8 @@ def test_dynamics_is_light():
         step = found["dynamics"].flops + found["predict"].flops
         assert 0 < found["predict"].flops < found["dynamics"].flops
         assert step < 0.22 * found["represent"].flops
-    measured = costs.costs(built(TINY, 0)[0], batch=2, repeats=1)
-    assert all(cost.seconds > 0 for cost in measured.values())
-    assert "dynamics" in costs.table(built(TINY, 0)[0], batch=1)
+
+
+def test_table_of_costs():
+    names = [line.split()[0] for line in costs.table(built(TINY, 0)[0], batch=1).splitlines()[1:]]
+    assert names == ["represent", "predict", "dynamics"]
