@@ -31,7 +31,9 @@ from algorithms.search.config import SearchConfig
 from jaxgames.core import Array, Game
 
 #: The search of play: no noise, and the rules are known, so every move is worth a look.
-PLAY = dataclasses.replace(PLAY_SEARCH, num_worlds=1, max_num_considered_actions=8)
+PLAY = dataclasses.replace(
+    PLAY_SEARCH, num_simulations=64, num_worlds=1, max_num_considered_actions=8
+)
 RULES = play.Thinking()
 
 
