@@ -4,7 +4,8 @@
               and rewards are those of the rules; priors and values come from the latent.
     learned:  the embedding is the latent and whose turn it is. Rewards are predicted, every action
               is open below the root, and seats move in turn. Nothing ends: what follows the end
-              was trained to be worth nothing (MuZero: Schrittwieser et al., 2020).
+              was trained to be worth nothing (MuZero: Schrittwieser et al., 2020), so values are
+              not bound to what a whole game's rewards sum to.
 
 Networks speak in the frame of the mover; the vectors turn to absolute order here and nowhere
 else. Letters: B roots, V actions of the view, T teams.
@@ -20,7 +21,7 @@ import numpy as np
 
 from algorithms import frames
 from algorithms.muzero import brain
-from algorithms.networks.muzero import Model
+from algorithms.networks.muzero import Model, expected
 from algorithms.search.base import MASKED_LOGIT, Array, RecurrentFn, Root, Step
 from jaxgames.core import Game, State
 
@@ -76,13 +77,14 @@ def learned_fn(game: Game, model: Model, discount: float) -> RecurrentFn:
         latent, seat = embedding
         latent, reward = model.dynamics(params, latent, action)
         prediction = model.predict(params, latent)
+        value = expected(prediction.outcome_logits, model.atoms, None)
         after = (seat + 1) % game.num_players
         mover, team = jnp.asarray(team_of)[seat], jnp.asarray(team_of)[after]
         return Step(
             reward=frames.to_absolute(reward, mover).astype(jnp.float32),
             discount=jnp.full(action.shape, discount, jnp.float32),
             prior_logits=prediction.logits.astype(jnp.float32),
-            value=frames.to_absolute(prediction.value, team).astype(jnp.float32),
+            value=frames.to_absolute(value, team).astype(jnp.float32),
             to_move=team,
         ), (latent, after)
 

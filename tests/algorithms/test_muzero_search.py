@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from algorithms.muzero import play
-from algorithms.networks.muzero import Prediction
+from algorithms import frames
+from algorithms.muzero import model_search, play
+from algorithms.networks.muzero import Prediction, expected, two_hot
 from algorithms.search.base import MASKED_LOGIT
 from algorithms.search.config import SearchConfig
 from jaxgames import core
 from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
+from tests.toys.latent import Dense
 
 SEARCH = SearchConfig(
     num_simulations=24, max_num_considered_actions=9, gumbel_scale=0.0, q_scale="outcome"
@@ -30,12 +32,18 @@ class Told:
     viewer: Any
     reads_bank: bool = False
 
+    @property
+    def atoms(self):
+        return self.game.outcomes
+
     def represent(self, params, observation, bank=None):
         return jnp.zeros(observation["board"].shape[0], jnp.int32)
 
     def predict(self, params, latent):
         logits = jnp.zeros((latent.shape[0], self.viewer.num_actions))
-        return Prediction(logits, None, _at(params["values"], latent), None)
+        value = _at(params["values"], latent)
+        outcome = jnp.log(jnp.maximum(two_hot(value, self.atoms), 1e-30))
+        return Prediction(logits, outcome, value, None)
 
     def dynamics(self, params, latent, action):
         return latent + 1, _at(params["rewards"], latent)
@@ -168,6 +176,20 @@ def test_learned_dynamics_mask_the_root_alone():
     done = searched(game, model, after(game, 4), CHAIN, dynamics="learned", discount=0.5)
     assert float(done.out.visits[0, 4]) == 0.0
     assert np.all(np.asarray(done.out.tree.prior[0, 1 : int(done.out.tree.used)]) > MASKED_LOGIT)
+
+
+def test_what_is_learnt_of_the_time_after_the_end_is_not_bound_to_a_games_sum():
+    """There every seat's value is 0, not a third of -0.2: a win now is worth 1 in the tree too."""
+    game, _ = told()
+    model = Dense(game, game.viewer())
+    params, latent = model.init(jax.random.key(0)), jax.random.normal(jax.random.key(1), (6, 32))
+    seat = jnp.arange(6) % 3
+    fn = model_search.learned_fn(game, model, 1.0)
+    made, (latent, after) = fn(params, jax.random.key(2), jnp.arange(6), (latent, seat))
+    free = expected(model.predict(params, latent).outcome_logits, model.atoms, None)
+    np.testing.assert_allclose(made.value, frames.to_absolute(free, (seat + 1) % 3), atol=1e-6)
+    assert np.abs(made.value.sum(-1) - game.reward_sum).max() > 0.05
+    np.testing.assert_array_equal(after, (seat + 1) % 3)
 
 
 BY_SIBLINGS = dataclasses.replace(SEARCH, q_scale="siblings")
