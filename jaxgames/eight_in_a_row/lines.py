@@ -30,15 +30,17 @@ def reach(cells: jax.Array, cell: jax.Array, stone: jax.Array, longest: int) -> 
     return jnp.min(jnp.where(same, longest - 1, away - 1), axis=-1).astype(jnp.int32)
 
 
-# ---- whole boards, by shifts of whole arrays ----
+# ---- whole boards ----
+#
+# A board is laid out as one row, so that a step in a direction is a shift by one number and every
+# pass runs over one long array. One program serves the directions in turn (`lax.map`), which also
+# keeps the sums along lines apart from what is made of them: fused, XLA would compute each line
+# anew for each of its cells.
 
 
 def potential(cells: jax.Array, stone: jax.Array, longest: int) -> jax.Array:
-    """int8[..., H, W] (int16 for longest > 63): the longest run of `stone` that one more of it
+    """int8[..., H, W] (int16 for longest > 127): the longest run of `stone` that one more of it
     would make on each empty cell, at most `longest`; 0 on taken and off-board cells.
-
-    A run that ends on a cell is found by doubling: what is known up to length m gives lengths
-    up to 2 m, so ceil(log2(longest - 1)) passes per direction and way suffice.
 
     Args:
       cells: int8[H, W].
@@ -58,33 +60,24 @@ def through(cells: jax.Array, stone: jax.Array, longest: int) -> jax.Array:
 
 def _with_one_more(cells: jax.Array, stone: jax.Array, longest: int) -> jax.Array:
     """Length of the longest run through each cell, if it held `stone`, at most `longest`."""
-    dtype = jnp.int8 if longest <= 63 else jnp.int16
-    own = (cells == jnp.asarray(stone)[..., None, None]).astype(dtype)
-    best = jnp.zeros_like(own)
-    for down, right in DIRECTIONS:
-        beside = _beside(own, longest, down, right) + _beside(own, longest, -down, -right)
-        best = jnp.maximum(best, beside)
-    return jnp.minimum(best + dtype(1), dtype(longest))
+    row, steps, margin = _row(cells, longest - 1)
+    own = row == jnp.asarray(stone)[..., None]
+    size = row.size - 2 * margin
 
+    def beside(step):
+        """Stones next to each cell, on both sides; int32, as stacks of bytes are made slowly."""
+        count = jnp.int32(0)
+        for way in (step, -step):
+            run = jnp.int8(0) if longest <= 128 else jnp.int16(0)
+            for i in reversed(range(1, longest)):  # from the far end: another cell ends the run
+                here = _part(own, margin + i * way, size)
+                run = jnp.where(here, run + run.dtype.type(1), run.dtype.type(0))
+            count = count + run
+        return count
 
-def _beside(own: jax.Array, longest: int, down: int, right: int) -> jax.Array:
-    """Length of the run that starts one step (down, right) from each cell and goes on that way,
-    at most longest - 1."""
-    run, known = own, 1
-    while known < longest - 1:
-        more = shift(run, known * down, known * right)
-        run = run + jnp.where(run == known, more, 0)
-        known *= 2
-    return shift(jnp.minimum(run, run.dtype.type(longest - 1)), down, right)
-
-
-def shift(board: jax.Array, down: int, right: int) -> jax.Array:
-    """[..., H, W] whose cell (r, c) is `board`'s (r + down, c + right), 0 off the board."""
-    height, width = board.shape[-2:]
-    if abs(down) >= height or abs(right) >= width:
-        return jnp.zeros_like(board)
-    edges = [(0, 0, 0)] * (board.ndim - 2) + [(-down, down, 0), (-right, right, 0)]
-    return jax.lax.pad(board, jnp.zeros((), board.dtype), edges)
+    best = jnp.max(jax.lax.map(beside, steps), axis=0) + 1
+    dtype = jnp.int8 if longest <= 127 else jnp.int16
+    return _board(jnp.minimum(best, longest).astype(dtype), cells.shape)
 
 
 def worth(cells: jax.Array, stone: jax.Array, win_length: jax.Array, longest: int) -> jax.Array:
@@ -98,34 +91,62 @@ def worth(cells: jax.Array, stone: jax.Array, win_length: jax.Array, longest: in
       stone: int8[...], seat + 1, one or several.
       win_length: int or int[] (traced), 2 to `longest` (static).
     """
-    height, width = cells.shape
     dtype = jnp.int8 if longest <= 11 else jnp.int32
+    row, steps, margin = _row(cells, longest - 1)
+    own = row == jnp.asarray(stone)[..., None]
     spoilt = dtype(-longest)  # one such cell and the line's sum is below zero
-    own = cells == jnp.asarray(stone)[..., None, None]
-    weight = jnp.where(own, dtype(1), jnp.where(cells == 0, dtype(0), spoilt))
-    row, col = np.arange(height)[:, None], np.arange(width)
-    uncounted = jnp.maximum(win_length - 8, 0)
-    total = jnp.zeros(own.shape, jnp.int32)
-    for down, right in DIRECTIONS:
-        end_row, end_col = (at + (win_length - 1) * d for at, d in ((row, down), (col, right)))
-        inside = (end_row < height) & (end_col >= 0) & (end_col < width)
-        stones = _along(weight, win_length, longest, down, right).astype(jnp.int32)
+    weight = jnp.where(own, dtype(1), jnp.where(row == 0, dtype(0), spoilt))
+    size, uncounted = row.size - 2 * margin, jnp.maximum(win_length - 8, 0)
+
+    def along(values, start, step, size):
+        """Sums over the line's cells, which are one step apart."""
+        total = jnp.zeros((), values.dtype)
+        for i in range(longest):
+            part = _part(values, start + i * step, size)
+            total = total + jnp.where(i < win_length, part, jnp.zeros((), part.dtype))
+        return total
+
+    def lines(step):
+        """What each line is worth, the first being `longest - 1` steps before the board."""
+        first = margin - (longest - 1) * step
+        stones = along(weight, first, step, size + margin).astype(jnp.int32)
         power = 2 * jnp.maximum(stones - uncounted, 0)
-        line = jnp.where(inside & (stones >= 0), jnp.left_shift(1, power), 0)
-        total = total + _along(line, win_length, longest, -down, -right)
-    return jnp.where(cells == 0, total, 0)
+        return jnp.where(stones >= 0, jnp.left_shift(1, power), 0)
+
+    # the lines through a cell begin on it and on the cells before it
+    total = sum(
+        along(line, (longest - 1) * step, -step, size)
+        for line, step in zip(jax.lax.map(lines, steps), steps, strict=True)
+    )
+    return jnp.where(cells == 0, _board(total, cells.shape), 0)
 
 
-def _along(board: jax.Array, length: jax.Array, longest: int, down: int, right: int) -> jax.Array:
-    """Sums over the `length` cells from each one on in steps (down, right); nothing off-board.
+def _row(cells: jax.Array, reach: int) -> tuple[jax.Array, np.ndarray, int]:
+    """The board as one row: (int8[m + H * (W + reach) + m], int32[4], m).
 
-    Sums over 1, 2, 4, ... cells by doubling; those of the binary digits of `length`, which may
-    be traced, are put one behind the other.
+    Off-board cells, `reach` of them after each line of the board and m before and after all,
+    keep lines apart: from any cell, `reach` steps of the four given stay within the row.
     """
-    total, piece, size = jnp.zeros_like(board), board, 1
-    while size <= longest:
-        joined = piece + shift(total, size * down, size * right)
-        total = jnp.where((length & size) != 0, joined, total)
-        piece = piece + shift(piece, size * down, size * right)
-        size *= 2
-    return total
+    stride = cells.shape[1] + reach
+    steps = np.array([down * stride + right for down, right in DIRECTIONS], np.int32)
+    margin = reach * int(steps.max())
+    row = jnp.pad(cells, ((0, 0), (0, reach)), constant_values=-1).reshape(-1)
+    return jnp.pad(row, margin, constant_values=-1), steps, margin
+
+
+def _part(values: jax.Array, start: jax.Array, size: int) -> jax.Array:
+    return jax.lax.dynamic_slice_in_dim(values, start, size, axis=-1)
+
+
+def _board(row: jax.Array, shape: tuple[int, int]) -> jax.Array:
+    """[..., H, W] of [..., H * stride]."""
+    return row.reshape(*row.shape[:-1], shape[0], -1)[..., : shape[1]]
+
+
+def shift(board: jax.Array, down: int, right: int) -> jax.Array:
+    """[..., H, W] whose cell (r, c) is `board`'s (r + down, c + right), 0 off the board."""
+    height, width = board.shape[-2:]
+    if abs(down) >= height or abs(right) >= width:
+        return jnp.zeros_like(board)
+    edges = [(0, 0, 0)] * (board.ndim - 2) + [(-down, down, 0), (-right, right, 0)]
+    return jax.lax.pad(board, jnp.zeros((), board.dtype), edges)

@@ -11,33 +11,44 @@ import jaxgames
 from jaxgames.eight_in_a_row import bots, lines
 from tests.jaxgames.eight_in_a_row.poses import longest_run, pose, random_cells, winning_cells
 
+#: One of a kind against two of another, in every seat.
+SEATINGS = ((0, 1, 1), (1, 0, 1), (1, 1, 0))
 
-def play(game, seated, games, seed=0):
-    """Final states of `games` games, [games, ...]; seated: one bot per seat."""
 
-    def one(key):
+def play(game, cast, seating, games=1, seed=0):
+    """Final states, [len(seating) * games, ...].
+
+    Args:
+      cast: bots; those with a third argument are told the first seat of the first bot.
+      seating: for each way to sit, the place in `cast` of every seat's bot.
+    """
+
+    def one(seats, key):
+        chief = jnp.argmin(seats)
+        bots_now = [
+            functools.partial(bot, target=chief) if bot is bots.pairing else bot for bot in cast
+        ]
+
         def turn(carry):
             state, key = carry
             key, now = jax.random.split(key)
-            branches = [functools.partial(bot, state, now) for bot in seated]
-            action = jnp.stack([branch() for branch in branches])[state.current_player]
-            return game.step(state, action, now), key
+            actions = jnp.stack([bot(state, now) for bot in bots_now])
+            return game.step(state, actions[seats[state.current_player]], now), key
 
         first = (game.init(key), key)
         return jax.lax.while_loop(lambda c: ~c[0].done, turn, first)[0]
 
-    return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), games))
+    seating = np.repeat(np.asarray(seating), games, axis=0)
+    keys = jax.random.split(jax.random.key(seed), len(seating))
+    return jax.jit(jax.vmap(one))(seating, keys)
 
 
 def firsts(game, name, other, games):
     """Share of games that one bot wins against others of another name, in every seat."""
-    won = []
-    for seat in range(game.num_players):
-        seated = [game.bots[other]] * game.num_players
-        seated[seat] = game.bots[name]
-        best = max(game.rules.place_payoffs)
-        won.append(np.asarray(play(game, seated, games, seat).rewards[:, seat]) == best)
-    return float(np.mean(won))
+    rewards = play(game, [game.bots[name], game.bots[other]], SEATINGS, games).rewards
+    seat = np.repeat(np.arange(3), games)
+    mine = np.asarray(rewards)[np.arange(len(seat)), seat]
+    return float(np.mean(mine == max(game.rules.place_payoffs)))
 
 
 # ---- threat ----
@@ -142,47 +153,53 @@ def longest_of(cells, stone):
     return max([longest_run(cells, r, c, stone) for r, c in np.argwhere(cells == stone)], default=0)
 
 
-@pytest.mark.parametrize("rows, cols, builder", [(9, 12, 0), (6, 17, 1), (12, 12, 2)])
-def test_two_pairing_bots_hold_one_player_to_runs_of_four(rows, cols, builder):
+@pytest.mark.parametrize(
+    "rows, cols",
+    [(9, 12)]
+    + [pytest.param(*side, marks=pytest.mark.slow) for side in ((6, 17), (15, 15), (5, 8))],
+)
+def test_two_pairing_bots_hold_any_player_to_runs_of_four(rows, cols):
     """Until the board is full: no run of the win length fits a blocker's hands either."""
-    game = jaxgames.make(
-        "eight_in_a_row", rows=rows, cols=cols, win_length=max(rows, cols), profile="fair"
-    )
-    reached = []
+    game = jaxgames.make("eight_in_a_row", rows=rows, cols=cols, win_length=max(rows, cols))
     for build in (greedy, own_line, game.bots["random"]):
-        seated = [game.bots[f"pairing_{builder}"]] * 3
-        seated[builder] = build
-        final = np.asarray(play(game, seated, 4, seed=rows).cells)
-        assert (final > 0).all()
-        reached += [longest_of(cells, builder + 1) for cells in final]
-    assert max(reached) <= 4, reached
-    # the builder is no straw man: unhindered by one of the two it goes further
-    seated = [game.bots["random"]] * 3
-    seated[builder] = greedy
-    free = np.asarray(play(game, seated, 4).cells)
-    assert max(longest_of(cells, builder + 1) for cells in free) >= 5
+        final = play(game, [build, bots.pairing], SEATINGS, games=4)
+        assert np.asarray(final.cells > 0).all()
+        reached = [
+            longest_of(cells, seat // 4 + 1) for seat, cells in enumerate(np.asarray(final.cells))
+        ]
+        assert max(reached) <= 4, (build, reached)
 
 
-@pytest.mark.parametrize("seat", range(3))
-def test_threat_does_not_get_past_two_pairing_bots(seat):
+def test_one_pairing_bot_does_not_hold_a_greedy_player():
+    """So the one above is no straw man."""
+    game = jaxgames.make("eight_in_a_row", rows=9, cols=12, win_length=12)
+    cast = [greedy, bots.pairing, game.bots["random"]]
+    final = play(game, cast, [[0, 1, 2], [2, 0, 1]], games=4)
+    reached = [longest_of(cells, 1 + (i >= 4)) for i, cells in enumerate(np.asarray(final.cells))]
+    assert min(reached) >= 5, reached
+
+
+def test_threat_does_not_get_past_two_pairing_bots():
     game = jaxgames.make("eight_in_a_row", rows=11, cols=11, win_length=5, profile="wdl")
-    seated = [game.bots[f"pairing_{seat}"]] * 3
-    seated[seat] = game.bots["threat"]
-    final = play(game, seated, 6)
-    assert (np.asarray(final.rewards)[:, seat] < 1).all()
+    rewards = play(game, [game.bots["threat"], bots.pairing], SEATINGS, games=3).rewards
+    seat = np.repeat(np.arange(3), 3)
+    assert (np.asarray(rewards)[np.arange(9), seat] < 1).all()
 
 
-def test_every_bot_plays_any_game_to_the_end():
-    for options in (
+@pytest.mark.parametrize(
+    "options",
+    [
         dict(rows=1, cols=6, win_length=3, players=1),
-        dict(rows=2, cols=5, win_length=3, players=2),
         dict(rows=3, cols=4, win_length=2, players=4, profile="wdl", bucket=5),
         dict(rows=3, cols=3, win_length=3, unit="session"),
-    ):
-        game = jaxgames.make("eight_in_a_row", **options)
-        names = ["random", "threat", "pairing", f"pairing_{game.num_players - 1}"]
-        assert set(names) <= set(game.bots)
-        seated = [game.bots[names[seat % 4]] for seat in range(game.num_players)]
-        for turned in (seated, seated[::-1]):
-            final = play(game, turned, 2)
-            assert not np.asarray(final.illegal).any()
+    ],
+    ids=str,
+)
+def test_every_bot_plays_any_game_to_the_end(options):
+    game = jaxgames.make("eight_in_a_row", **options)
+    seats = game.num_players
+    assert {f"pairing_{seat}" for seat in range(seats)} <= set(game.bots)
+    cast = [*game.bots.values()]
+    seating = [[(first + i) % len(cast) for i in range(seats)] for first in range(len(cast))]
+    final = play(game, cast, seating)
+    assert np.asarray(final.done).all() and not np.asarray(final.illegal).any()
