@@ -140,6 +140,8 @@ class Config:
         require(self, "search", one, "one world and no candidates")
         taught = bool(self.teacher) or not self.teacher_updates
         require(self, "teacher", taught, "needed for teacher_updates above 0")
+        fit = self.td_steps == 0 or not self.teacher_updates
+        require(self, "td_steps", fit, "0 with a teacher, whose games hold no searched values")
         fit = bool(self.rival) or not self.rival_share
         require(self, "rival", fit, "needed for rival_share above 0")
         longest = max(self.steps, self.teacher_steps if self.teacher else 0)

@@ -55,6 +55,7 @@ class Batch(NamedTuple):
     importance: float32[N], of the sample.
     focus: float32[N, rows * cols], where on the coarse board to look; None: no such head.
     aux: answers to the auxiliary heads, see `samples`; negative where unknown.
+    sight: pytree of [N, ...], what the head for `focus` is asked with; None: no such head.
     """
 
     observation: Any
@@ -69,6 +70,7 @@ class Batch(NamedTuple):
     importance: Array
     focus: Array | None
     aux: dict[str, Array]
+    sight: Any = None
 
 
 def loss(
@@ -113,7 +115,7 @@ def loss(
         parts["consistency"] = jnp.sum(apart * on_path[:, 1:] * real)
 
     if weights.focus and batch.focus is not None:
-        heat = jax.nn.log_softmax(model.heat(params, root))
+        heat = jax.nn.log_softmax(model.heat(params, batch.sight))
         cross = -jnp.sum(batch.focus * heat, axis=-1)
         parts["focus"] = jnp.sum(cross * batch.importance * batch.train_policy[:, 0])
     if batch.aux:

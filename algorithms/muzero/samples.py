@@ -110,6 +110,7 @@ def batch(
         importance=importance,
         focus=_focus(viewer, weights[:, 0], states, view) if model.looks else None,
         aux=_aux(game, model, config, sample, last, states, view, played, alive),
+        sight=_sight(viewer, states) if model.looks else None,
     )
     if config.symmetries and viewer.symmetries > 1:
         made = turned(viewer, made, number)
@@ -133,6 +134,14 @@ def _in_view(viewer: Any, items: Any, view: Any, steps: int) -> tuple[Array, Arr
         weights = jax.vmap(jax.vmap(rename, (None, 0, 0)))(view, own, weights)
     share = weights.sum(-1)
     return weights / jnp.maximum(share, 1e-6)[..., None], share
+
+
+def _sight(viewer: Any, states: State) -> Any:
+    """Observations [N, ...] of the roots by the viewer's own judgement, whatever the view they were
+    played in: it is of these that `play.look` asks where to look, before there is another."""
+    first = jax.tree.map(lambda x: x[:, 0], states)
+    view = jax.vmap(viewer.focus)(first)
+    return jax.vmap(viewer.observe)(first, first.current_player, view)
 
 
 def _focus(viewer: Any, weights: Array, states: State, view: Any) -> Array:
@@ -189,6 +198,7 @@ def turned(viewer: Any, made: Batch, number: Array) -> Batch:
         action=jnp.take_along_axis(table, made.action, axis=1),
         focus=_turn_focus(viewer, made, number),
         aux=_turn_aux(viewer, made, number, table),
+        sight=None if made.sight is None else jax.vmap(viewer.turn)(made.sight, number),
     )
 
 

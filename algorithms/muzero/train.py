@@ -164,10 +164,11 @@ def _bot(game, field, name):
 
 def _taught(game, model, bot, params, key, states, ply):
     """The teacher chooses; its move is the target, where the view shows it, and there is no
-    searched value."""
-    del ply
+    searched value. Views are of the viewer's own judgement: a head for looking that has learned
+    nothing would hide the moves that it should learn from."""
+    del params, ply
     action, taught = bot(key, states)
-    view, _ = play.look(model, params, states)
+    view = jax.vmap(model.viewer.focus)(states)
     place = jax.vmap(model.viewer.from_game)(view, taught)
     note = dict(
         view=view,

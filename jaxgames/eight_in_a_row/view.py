@@ -245,6 +245,8 @@ class Crop(view.Viewer):
     def ending(self, state, player, view):
         """See `runs_at_the_end`."""
         runs = runs_at_the_end(state, player)
+        if runs is None:
+            return None
         flat = runs.reshape(*runs.shape[:2], -1)
         planes = [self._cut(flat[..., i], view.corner, 0) for i in range(flat.shape[-1])]
         return jnp.stack(planes, axis=-1).reshape(self.size, self.size, *runs.shape[2:])
@@ -311,7 +313,12 @@ class Crop(view.Viewer):
 
 def runs_at_the_end(state, player):
     """int8[H, W, P, 4], 1 where a cell is part of a run of at least win length - 3 + j stones of
-    a seat, from `player` on (rule book 3.9: relative to the win length)."""
+    a seat, from `player` on (rule book 3.9: relative to the win length).
+
+    None in a session: its last board is not that on which most of its positions end.
+    """
+    if state.game.rules.unit == "session":
+        return None
     length = lines.through(state.cells, observe.turn_order(state, player), state.game.rules.longest)
     least = state.sizes[2] - 3 + np.arange(4)
     parts = (length[..., None] >= jnp.maximum(least, 1)).astype(jnp.int8)

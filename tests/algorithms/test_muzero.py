@@ -6,11 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tests.toys.mnk  # noqa: F401  (registers "mnk")
 from algorithms import muzero, optim, selfplay
 from algorithms.muzero import brain, model_search, play, samples, train
 from algorithms.muzero.loss import Weights, loss
 from algorithms.networks.muzero import two_hot
-from algorithms.replay import Replay
+from algorithms.replay import Replay, Sample
 from algorithms.search.config import SearchConfig
 from jaxgames import core
 from tests.algorithms import learners
@@ -40,12 +41,16 @@ CONFIG = muzero.Config(
 
 
 @functools.cache
-def toy(rows=3, cols=3, players=3, view=0, **switches):
-    """(game, model): three seats on 3x3, three in a row."""
-    game = core.make(
-        "eight_in_a_row", rows=rows, cols=cols, win_length=3, players=players,
-        profile="fair" if players == 3 else "wdl",
-    )  # fmt: skip
+def toy(**switches):
+    """(game, model): three seats on 3x3, three in a row, the first to have it takes all."""
+    game = core.make("mnk", players=3)
+    return game, Dense(game, game.viewer(), Switches(**switches))
+
+
+@functools.cache
+def board(size, view=0, **switches):
+    """(game, model): a square board with symmetries, seen through a crop unless `view` is 0."""
+    game = core.make("eight_in_a_row", rows=size, cols=size, win_length=3)
     return game, Dense(game, game.viewer(view), Switches(**switches))
 
 
@@ -168,7 +173,7 @@ def test_windows_go_through_the_winning_move():
 def test_a_window_is_cut_and_named_by_its_roots_view():
     """On 8x8 seen through 5x5: later actions have the numbers of the root's view, or end the
     unroll; policies of other views are renamed, what lies outside is left out."""
-    game, model = toy(rows=8, cols=8, view=5)
+    game, model = board(8, view=5)
     viewer = model.viewer
     focus, name = jax.jit(viewer.focus), jax.jit(viewer.from_game)
     actions = [9, 54, 18, 0, 27, 63]
@@ -195,8 +200,51 @@ def test_a_window_is_cut_and_named_by_its_roots_view():
             assert float(weights[0, k, root[k]]) == 1.0
 
 
+def test_where_to_look_is_learned_from_what_is_seen_before_looking():
+    """A view that followed the heat would give the answer away: the head is trained on the
+    observations that it is asked with."""
+    game, model = board(8, view=5, focus=True)
+    config = dataclasses.replace(CONFIG, unroll=1, symmetries=False)
+    states = [game.init(jax.random.key(0))]
+    states.append(step(states[0], 0))
+    view = jax.jit(model.viewer.focus)(states[0])
+    hot = dataclasses.replace(view, corner=jnp.full_like(view.corner, 3))
+    assert np.any(hot.corner != view.corner)
+    pair = functools.partial(jax.tree.map, lambda *xs: jnp.stack(xs)[None])
+    none = jnp.zeros((1, 2, 3))
+    items = dict(
+        state=samples.pack(pair(*states)), view=pair(hot, hot), action=jnp.array([[0, 1]]),
+        reward=none, returns=none, root_value=none, done=jnp.zeros((1, 2), bool),
+        weights=jax.nn.one_hot(jnp.array([[24, 24]]), model.viewer.num_actions),
+        train_policy=jnp.ones((1, 2), bool),
+    )  # fmt: skip
+    one = jnp.ones(1, jnp.int32)
+    sample = Sample(items, jnp.ones((1, 2), bool), jnp.zeros((1, 4)), one > 0, one, one, one)
+
+    class Asked(Dense):
+        def heat(self, params, observation):
+            asked.append(observation)
+            return super().heat(params, observation)
+
+    @jax.jit
+    def observations(sample, root, params):
+        """What the head is asked with in play and in the loss; what the network plays on."""
+        asking = Asked(**vars(model))
+        play.look(asking, params, root)
+        chances = samples.chances(model, config, jax.random.key(1), 1)
+        made = samples.batch(game, asking, config, (sample, None, jnp.ones(1), chances))
+        said(asking, params, made)
+        return *asked, jax.tree.map(lambda x: x[:, 0], made.observation)
+
+    asked = []
+    root = jax.tree.map(lambda x: x[None], states[0])
+    in_play, in_loss, other = observations(sample, root, model.init(jax.random.key(2)))
+    learners.assert_equal(in_play, in_loss)
+    assert np.any(in_loss["whole"] != other["whole"])
+
+
 def test_symmetries_turn_observation_policy_and_action_alike():
-    game, model = toy(rows=4, cols=4, players=2)
+    game, model = board(4)
     viewer = model.viewer
     assert viewer.symmetries == 8
     state = game.init(jax.random.key(0))
@@ -419,6 +467,7 @@ def test_priorities_follow_the_error_of_the_value(early):
         ("replay_length", dict(replay_length=8, unroll=5, td_steps=5, steps=4)),
         ("learn_after", dict(learn_after=10**9)),
         ("unroll", dict(unroll=0)),
+        ("td_steps", dict(td_steps=3, teacher="threat", teacher_updates=1)),
         ("priority_beta", dict(priority_beta=2.0)),
     ],
 )
@@ -442,7 +491,7 @@ def test_learned_dynamics_need_rewards():
 @pytest.mark.slow
 def test_learned_dynamics_and_bootstraps_run():
     """Pure MuZero with n-step targets, in the crop of a larger board, with a focus head."""
-    game, model = toy(rows=8, cols=8, view=5, focus=True)
+    game, model = board(8, view=5, focus=True)
     config = dataclasses.replace(
         CONFIG, dynamics="learned", td_steps=2, discount=0.97, reanalyse=4,
         batch_end=0, chunk_updates=1, paranoid=True, full_share=0.5,
@@ -476,3 +525,10 @@ def test_runs_at_the_end_are_relative_to_the_win_length():
     whole = np.asarray(jax.jit(game.viewer().ending)(state, jnp.int32(2), ()))
     np.testing.assert_array_equal(whole[:5, :5], seen)
     assert whole[5, 0, 0, 0] == 1  # seat 2
+
+
+def test_a_sessions_last_board_is_no_end_of_its_earlier_games():
+    game = core.make("eight_in_a_row", rows=8, cols=8, win_length=4, unit="session")
+    state = game.init(jax.random.key(0))
+    for viewer in (game.viewer(), game.viewer(5)):
+        assert viewer.ending(state, jnp.int32(0), None) is None

@@ -1,6 +1,7 @@
 """MuZero's games with rule bots: a teacher that plays first, a rival on the other seats."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 
 from algorithms import muzero
-from algorithms.muzero import samples
+from algorithms.muzero import samples, train
 from algorithms.replay import Replay
 from algorithms.search.config import SearchConfig
+from jaxgames import core
 from tests.algorithms import learners
 from tests.algorithms.learners import keys_are_used_once  # noqa: F401  (for every test here)
 from tests.toys.latent import Dense, Switches
@@ -65,6 +67,19 @@ def test_the_teacher_is_copied_also_where_it_was_not_followed(played):
     strayed = np.mean(np.asarray(ring.items["action"])[columns] != bot)
     assert 0.05 < strayed < 0.4
     assert np.asarray(ring.items["train_policy"])[columns].all()
+
+
+def test_a_teachers_moves_are_in_view_whatever_a_fresh_head_would_look_at():
+    game = core.make("eight_in_a_row", rows=12, cols=12, win_length=4)
+    model = Dense(game, game.viewer(5), Switches(focus=True))
+    states = jax.tree.map(lambda x: jnp.stack([x] * 3), game.init(jax.random.key(0)))
+    middle = jnp.full(3, 6 * 12 + 6)
+    bot = lambda key, states: (middle, middle)  # noqa: E731
+    taught = jax.jit(functools.partial(train._taught, game, model, bot))
+    for seed in range(3):
+        params = model.init(jax.random.key(seed))
+        _, (note, _) = taught(params, jax.random.key(0), states, jnp.zeros(3, jnp.int32))
+        assert np.asarray(note["train_policy"]).all()
 
 
 def test_where_the_teacher_played_the_outcome_is_the_whole_value_target(toy, played):

@@ -239,8 +239,9 @@ def test_proven_max_n_values_are_equilibrium_outcomes(board, profile, simulation
 def test_right_moves_by_simulations(simulations, least):
     """Rule book 4.3: 181, 194 and 198 of 200 on 3x4 with six to nine stones."""
     game, solver = make((3, 4, 3)), solved(3, 4, 3)
-    states = positions(game, (6, 7, 8, 9), 120)
-    states = jax.tree.map(lambda x: x[:200], states)
+    states = positions(game, (6, 7, 8, 9), 160)
+    rows = [np.flatnonzero(np.asarray(states.ply) == stones)[:50] for stones in (6, 7, 8, 9)]
+    states = jax.tree.map(lambda x: x[np.concatenate(rows)], states)
     assert len(states.ply) == 200
     out = searcher(game, config(simulations), reduced=True)(states)
     right = 0
