@@ -131,7 +131,11 @@ def everything(model, params, observation, bank=None):
 
 
 @pytest.mark.parametrize(
-    ("network", "crop"), [(FULL, 5), (dataclasses.replace(TINY, attention="plain"), 0)]
+    ("network", "crop"),
+    [
+        (FULL, 5),
+        pytest.param(dataclasses.replace(TINY, attention="plain"), 0, marks=pytest.mark.slow),
+    ],
 )
 def test_every_weight_learns(network, crop):
     model, params = built(network, crop)
@@ -295,7 +299,7 @@ def test_attention_is_the_formula(kind):
         p = np.exp(scores - scores.max(1, keepdims=True))
         out.append(p / p.sum(1, keepdims=True) @ v)
     want = np.concatenate(out, 1) @ w["out"]
-    np.testing.assert_allclose(layer(h, jnp.array(there))[0], want, atol=1e-5)
+    np.testing.assert_allclose(jit(layer)(h, jnp.array(there))[0], want, atol=1e-5)
 
 
 # ---- where things are ----
@@ -424,6 +428,7 @@ def test_dynamics_is_light():
         assert step < 0.22 * found["represent"].flops
 
 
+@pytest.mark.slow
 def test_table_of_costs():
     names = [line.split()[0] for line in costs.table(built(TINY, 0)[0], batch=1).splitlines()[1:]]
     assert names == ["represent", "predict", "dynamics"]
