@@ -187,6 +187,12 @@ def run(
     before = _before(settings.out, report["settings"])
     order = [v.name for v in variants(settings.ablation or config.game.name)]
     seeds = range(config.seed, config.seed + settings.seeds)
+
+    def rows():
+        known = (row for row in before.values() if row["variant"] in order)
+        return sorted(known, key=lambda row: order.index(row["variant"]))
+
+    report["rows"] = rows()  # what is there stays, also where nothing is left to do
     number, work = 0, [(one, seed) for one in wanted for seed in seeds]
     try:
         for number, (one, seed) in enumerate(work):
@@ -198,7 +204,7 @@ def run(
                 say(f"{name}, seed {seed} ({number + 1} of {len(work)})")
                 runs = [*runs, measure(one, plain, game, seed, say)]
             before[name] = summary(one.variant, one.model.num_params(), runs)
-            report["rows"] = sorted(before.values(), key=lambda row: order.index(row["variant"]))
+            report["rows"] = rows()
             keep(report)
     except KeyboardInterrupt:
         again = "the same command goes on" if settings.out else "benchmark.out=FILE would keep it"
