@@ -35,8 +35,7 @@ def test_commands_are_valid():
         name, *words = shlex.split(line)[1:]
         call = cli._call(name, [w for w in words if w[:2] != "--"], [])
         if "run.resume=true" not in words and cli.COMMANDS[name].sections and name != "doctor":
-            wanted = "guandan" if "guandan" in line else "sequence"
-            assert call.resolved.config.game.name == wanted
+            assert call.resolved.config.game.name in line
 
 
 def test_two_set_up_commands():
