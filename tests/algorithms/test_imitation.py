@@ -117,7 +117,7 @@ def test_the_network_may_play_while_its_teacher_teaches():
     assert abs((action == last)[first != last].mean() - 0.5) < 0.1
 
 
-class Last:
+class Last(learners.Stub):
     """A model that prefers the last cell."""
 
     def apply(self, params, observation):
@@ -240,8 +240,10 @@ def test_files_are_split_by_their_names(noted, reader):
 def test_logged_outcomes_are_the_movers(noted, reader):
     """The winner's decisions are worth 1 to its team, whoever moves."""
     _, source, _ = reader
+    game, model = learners.dense_toy()
+    noted_toy = (Noted(game.rules), model)
     for part in source.data.values():
-        batch = jax.jit(functools.partial(train._batch, Noted(learners.dense_toy()[0].rules)))(part)
+        batch = jax.jit(functools.partial(train._batch, *noted_toy))(part)
         np.testing.assert_allclose(batch.target.sum(-1), 0.0, atol=1e-6)
         mover = np.asarray(part.state.current_player)
         won = np.take_along_axis(np.asarray(part.outcome), mover[:, None], 1)[:, 0]
