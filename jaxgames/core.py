@@ -456,6 +456,13 @@ class Game(abc.ABC):
         """
         return self.to_text(state)
 
+    def scene_json(self, state: State, viewer: int | None = None) -> dict[str, Any]:
+        """What a page draws, as JSON values; "kind" says what the rest means, here a text.
+
+        `viewer` hides what that seat may not see, None shows all.
+        """
+        return {"kind": "text", "text": self.draw_text(state, viewer)}
+
     def move_view(self, state: State, view: Any, words: str) -> Any:
         """The part of a board larger than a terminal to show after a person said "view WORDS".
 

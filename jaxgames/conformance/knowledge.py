@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree
 
 import jax
@@ -145,7 +146,7 @@ def bots_knowledge(trial: Trial) -> str:
 
 @rule("picture")
 def picture(trial: Trial) -> str:
-    """Every position draws as well-formed SVG and as text, for each viewer."""
+    """Every position draws as well-formed SVG, as text and as JSON, for each viewer."""
     game, count = trial.game, 0
     viewers = [None, *range(min(game.num_players, 4))]
     for state in singles(trial.play.moves.before, 3) + singles(trial.finished, 2):
@@ -154,6 +155,10 @@ def picture(trial: Trial) -> str:
             require(root.tag.endswith("svg"), f"draw gives <{root.tag}>, not <svg>")
             words = game.draw_text(state, viewer)
             require(isinstance(words, str) and words.strip(), "draw_text gives nothing")
+            scene = game.scene_json(state, viewer)
+            require(isinstance(scene.get("kind"), str), "scene_json says no kind")
+            back = json.loads(json.dumps(scene, allow_nan=False))
+            require(back == scene, "scene_json gives more than JSON values")
             count += 1
     return f"{count} pictures"
 
@@ -169,7 +174,7 @@ def picture_knowledge(trial: Trial) -> str:
     viewers = np.asarray(seats)[index].tolist()
     pairs = zip(singles(states, index), singles(trial.worlds, index), viewers, strict=True)
     for one, two, seat in pairs:
-        for name in ("draw", "draw_text"):
+        for name in ("draw", "draw_text", "scene_json"):
             show = getattr(game, name)
             same = show(one, seat) == show(two, seat)
             require(same, f"{name} shows seat {seat} what it may not see")

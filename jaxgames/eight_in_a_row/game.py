@@ -291,6 +291,11 @@ class EightInARow(core.Game):
 
         return terminal.terminal(state, viewer, view)
 
+    def scene_json(self, state, viewer=None):
+        from jaxgames.eight_in_a_row import page
+
+        return page.scene_json(state, viewer)
+
     def move_view(self, state, view, words):
         from jaxgames.eight_in_a_row import terminal
 

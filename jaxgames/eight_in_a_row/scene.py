@@ -32,7 +32,7 @@ def run_counts(own: np.ndarray) -> np.ndarray:
     rows, cols = own.shape
     counts = np.zeros(max(rows, cols) + 1, int)
     for cells, slope in ((own.T, 0), (own, 0), (own, 1), (own, -1)):
-        ending = _ending(cells, slope)
+        ending = ending_runs(cells, slope)
         # A run is maximal where the cell after it, one row on and `slope` aside, is not own.
         after = np.zeros((cells.shape[0] + 1, cells.shape[1] + 2), bool)
         after[:-1, 1:-1] = cells
@@ -41,7 +41,7 @@ def run_counts(own: np.ndarray) -> np.ndarray:
     return counts
 
 
-def _ending(own: np.ndarray, slope: int) -> np.ndarray:
+def ending_runs(own: np.ndarray, slope: int) -> np.ndarray:
     """int[rows, cols], length of the run that ends on each own cell, rows counted downwards and
     `slope` columns aside for each."""
     rows, cols = own.shape

@@ -224,3 +224,8 @@ class Guandan(core.Game):
         from jaxgames.guandan import draw
 
         return draw.terminal(state, viewer)
+
+    def scene_json(self, state, viewer=None):
+        from jaxgames.guandan import page
+
+        return page.scene_json(state, viewer)

@@ -158,15 +158,15 @@ def spelt(action: int, counts: np.ndarray, level: int) -> str:
         return " ".join(cards.names(counts))
     play = exact_play(action, counts, level)
     wild = cards.NAMES[wild_of(level)]
-    roles = _roles(action, play)
+    played_as = roles(action, play)
     words = []
-    for card, role in zip(play.cards, roles, strict=True):
+    for card, role in zip(play.cards, played_as, strict=True):
         own = role in (wild, RANKS[level])
         words.append(card if card != wild or own else f"{card} as {role}")
     return " ".join(words)
 
 
-def _roles(action: int, play: Play) -> list[str]:
+def roles(action: int, play: Play) -> list[str]:
     """What each card of a play stands for: a rank, in a straight flush a card."""
     if play.type in SEQUENCES:
         size, length, _ = SEQUENCES[play.type]

@@ -84,12 +84,12 @@ class Scene:
         """The last plays of the round, newest first."""
         return [self._shown(i) for i in np.flatnonzero(self.state.plays >= 0)]
 
-    def _exact(self, i: int):
+    def exact(self, i: int):
         counts = counts_of(self.state.plays_cards[i])
         return exact_play(int(self.state.plays[i]), counts, self.level)
 
     def _shown(self, i: int) -> Shown:
-        held = [cards.NUMBER[name] for name in self._exact(i).cards]
+        held = [cards.NUMBER[name] for name in self.exact(i).cards]
         return int(self.state.plays_seat[i]), int(self.state.plays[i]), held
 
     def trick(self) -> list[Shown]:
@@ -109,7 +109,7 @@ class Scene:
         gone = not self.left[before] and before not in self.state.plays_seat[: i + 1]
         if seat == before or (gone and seat == (before + 2) % SEATS):
             return True
-        return not beats(self._exact(i), self._exact(i + 1), self.level)
+        return not beats(self.exact(i), self.exact(i + 1), self.level)
 
     def spelt(self, play: Shown) -> str:
         """The cards of a play, wilds with what they stand for."""

@@ -147,3 +147,8 @@ class Sequence(core.Game):
         from jaxgames.sequence import draw
 
         return draw.terminal(state, viewer)
+
+    def scene_json(self, state, viewer=None):
+        from jaxgames.sequence import page
+
+        return page.scene_json(state, viewer)
