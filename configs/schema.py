@@ -307,6 +307,76 @@ class DataConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class ServeConfig:
+    """`jaxgames serve`: the HTTP server.
+
+    Attributes:
+      host: address to listen on; any but a loopback one needs a token.
+      port: 0 takes a free one.
+      games: rulesets that are compiled before the server is ready, each "NAME" or "NAME/PRESET";
+        empty: every game with its default rules.
+      models: players that are compiled for them, by name; empty: the default one of each.
+      models_dir: folder of bundles or run folders that are served besides; empty: none.
+      lazy: compile what was not listed when it is first asked for; false: refuse it.
+      simulations: numbers of simulations that are compiled; a budget is rounded up to one.
+      max_simulations: the most that a request may ask for.
+      max_batch: rows of a batched search at most, a power of two.
+      wait_ms: how long a busy server waits for a batch to fill.
+      queue: questions waiting at most; more are answered 429.
+      deadline_s: seconds in which a question must be answered.
+      runs_dir: folder of the runs that the dashboard shows.
+      insecure_no_auth: listen beyond loopback without a token.
+      token_file: where the token is kept, readable by the owner alone; empty: in the user's
+        cache folder.
+      allowed_hosts: names besides the loopback ones by which clients may call the server.
+      cors: origins of other pages that may read answers.
+      frame_ancestors: pages that may show ours in a frame.
+      compile_cache: keep compiled programs in the user's cache folder.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    games: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    models_dir: str = ""
+    lazy: bool = True
+    simulations: tuple[int, ...] = (16, 32, 64, 256, 1024, 4096)
+    max_simulations: int = 4096
+    max_batch: int = 8
+    wait_ms: float = 3.0
+    queue: int = 64
+    deadline_s: float = 30.0
+    runs_dir: str = "runs"
+    insecure_no_auth: bool = False
+    token_file: str = ""
+    allowed_hosts: tuple[str, ...] = ()
+    cors: tuple[str, ...] = ()
+    frame_ancestors: tuple[str, ...] = ()
+    compile_cache: bool = True
+
+    def __post_init__(self):
+        require(bool(self.host), "host", "needs an address")
+        require(0 <= self.port < 65536, "port", f"0 to 65535, got {self.port}")
+        for field in ("games", "models", "simulations", "allowed_hosts", "cors"):
+            values = getattr(self, field)
+            require(len(set(values)) == len(values), field, f"each once, got {list(values)}")
+        buckets = self.simulations
+        rising = len(buckets) > 0 and list(buckets) == sorted(buckets) and buckets[0] >= 1
+        require(rising, "simulations", f"one or more rising numbers from 1, got {list(buckets)}")
+        top = 1 <= self.max_simulations <= buckets[-1] <= 65536
+        require(top, "max_simulations", f"1 to the last of simulations, got {self.max_simulations}")
+        power = self.max_batch >= 1 and self.max_batch & (self.max_batch - 1) == 0
+        require(power and self.max_batch <= 256, "max_batch", f"1, 2, 4 .. 256: {self.max_batch}")
+        require(1 <= self.queue <= 100_000, "queue", f"1 to 100000, got {self.queue}")
+        require(0 <= self.wait_ms <= 1000, "wait_ms", f"0 to 1000, got {self.wait_ms}")
+        require(0 < self.deadline_s <= 3600, "deadline_s", f"above 0 to 3600: {self.deadline_s}")
+        for field in ("allowed_hosts", "cors", "frame_ancestors"):
+            for name in getattr(self, field):
+                plain = name.isascii() and name.isprintable() and not set(name) & set(" ;,'\"*")
+                require(bool(name) and plain, field, f"names without * or spaces, got {name!r}")
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """All settings. `config_type(game)` narrows `game.options` to that game's rules.
 
@@ -338,6 +408,7 @@ class Config:
     benchmark: BenchmarkConfig = BenchmarkConfig()
     wire: WireConfig = WireConfig()
     data: DataConfig = DataConfig()
+    serve: ServeConfig = ServeConfig()
 
     def __post_init__(self):
         for field, values in (("seed", (self.seed,)), ("seeds", self.seeds)):

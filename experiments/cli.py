@@ -114,6 +114,17 @@ COMMANDS: dict[str, Command] = {
         ("jaxgames play sequence", "jaxgames play sequence 'play.seats=[greedy,human]' seed=7"),
         ("game", "seed", "device", "play"),
     ),
+    "serve": Command(
+        "experiments.commands.serve:main",
+        "answer moves and analyses over HTTP, and serve the pages",
+        (
+            "jaxgames serve",
+            "jaxgames serve 'serve.games=[sequence]' serve.port=8080 serve.models_dir=bundles",
+        ),
+        ("seed", "device", "serve"),
+        max_configs=0,
+        default_config="sequence",
+    ),
     "benchmark": Command(
         "experiments.commands.benchmark:main",
         "measure steps, simulations or updates per second, or what each switch of a learner is "

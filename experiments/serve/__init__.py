@@ -1,0 +1,1 @@
+"""The HTTP server: `app.build` makes it, `jaxgames serve` runs it."""

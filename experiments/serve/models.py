@@ -1,0 +1,141 @@
+"""Who can be asked: packaged bundles, those of `serve.models_dir`, and rule bots.
+
+They are found once, at the start: a request names one of them and can reach no file. A bundle
+that can not be served stops the start.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from algorithms import agents, bundle
+from configs import ConfigError
+from jaxgames import core
+from jaxgames.core import Game
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """One that can be asked.
+
+    Attributes:
+      name: unique among those of its game.
+      game: registry name of its game.
+      kind: "bot" or "network".
+      spec: what `agents.from_spec` takes.
+      meta: model.json, {} of a bot.
+    """
+
+    name: str
+    game: str
+    kind: str
+    spec: str = dataclasses.field(repr=False)
+    meta: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, hash=False)
+
+    def fits(self, game: Game) -> bool:
+        """Whether it plays under these rules."""
+        if game.id != self.game:
+            return False
+        if self.kind == "bot":
+            return self.name in game.bots
+        return _fits(self, game)
+
+    @property
+    def bare(self) -> bool:
+        """Whether it plays without a search unless told otherwise."""
+        return self.kind == "bot" or self.meta["agent"] in agents.PLAY_BARE
+
+    def seat(self, game: Game, options: str = "") -> agents.Seat:
+        """The agent with its weights; `options` as in a spec, such as "sims=64"."""
+        return agents.from_spec(":".join(filter(None, (self.spec, options))), game)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fits(model: Model, game: Game) -> bool:
+    try:
+        bundle.check_game(model.meta, game)
+    except bundle.BundleError:
+        return False
+    return True
+
+
+class Models:
+    """All models, by game.
+
+    Args:
+      models_dir: a folder whose folders are bundles or run folders; "" for none.
+
+    Raises:
+      ConfigError: no such folder, or names that clash.
+      BundleError: a bundle that can not be served.
+    """
+
+    def __init__(self, models_dir: str = ""):
+        self._by_game: dict[str, dict[str, Model]] = {}
+        for game in core.games():
+            found = self._by_game.setdefault(game, {})
+            for path in sorted((agents.BUNDLES / game).glob("*/")):
+                meta = bundle.read_meta(path)
+                found[path.name] = Model(path.name, game, "network", path.name, meta)
+            for bot in core.game_type(game)(core.game_type(game).rules_type()).bots:
+                found.setdefault(bot, Model(bot, game, "bot", bot))
+        if models_dir:
+            self._add(pathlib.Path(models_dir))
+
+    def _add(self, folder: pathlib.Path) -> None:
+        if not folder.is_dir():
+            raise ConfigError("serve.models_dir", f"no folder {str(folder)!r}")
+        if ":" in str(folder):
+            raise ConfigError("serve.models_dir", "a path without ':' is needed")
+        homes = [p for p in sorted(folder.iterdir()) if p.is_dir() and p.name[0] != "."]
+        for home in homes:
+            path = home / "best" if (home / "best").is_dir() else home
+            if not _NAME.fullmatch(home.name):
+                rule = f"{home.name!r}: letters, digits and - _ . only"
+                raise ConfigError("serve.models_dir", rule)
+            meta = bundle.read_meta(path)
+            if meta["game"] not in self._by_game:
+                raise bundle.BundleError("game", f"{home.name}: no game {meta['game']!r}")
+            found = self._by_game[meta["game"]]
+            if home.name in found:
+                rule = f"{home.name!r} is the name of another player of {meta['game']}"
+                raise ConfigError("serve.models_dir", rule)
+            model = Model(home.name, meta["game"], "network", str(path), meta)
+            model.seat(game_of(meta))  # read whole, checked, and let go
+            found[home.name] = model
+        if not homes:
+            raise ConfigError("serve.models_dir", f"no bundle in {str(folder)!r}")
+
+    def of(self, game: Game) -> list[Model]:
+        """Those that play under these rules, the default one first."""
+        fit = [model for model in self._by_game[game.id].values() if model.fits(game)]
+        first = self.default(game)
+        return sorted(fit, key=lambda model: (model != first, model.kind != "network"))
+
+    def default(self, game: Game) -> Model:
+        """The first packaged bundle that fits, else the strongest bot."""
+        return self._by_game[game.id][agents.default_spec(game)]
+
+    def find(self, game: Game, name: str) -> Model | None:
+        """The model of that name if it plays under these rules."""
+        model = self._by_game[game.id].get(name)
+        return model if model is not None and model.fits(game) else None
+
+    def names(self, game: str) -> tuple[str, ...]:
+        return tuple(self._by_game[game])
+
+
+def game_of(meta: Mapping[str, Any]) -> Game:
+    """The game that a bundle was trained for; raises BundleError."""
+    try:
+        rules = {k: tuple(v) if isinstance(v, list) else v for k, v in meta["rules"].items()}
+        return core.make(meta["game"], **rules)
+    except (core.RulesError, TypeError, ValueError) as error:
+        raise bundle.BundleError("rules", str(error)) from None
