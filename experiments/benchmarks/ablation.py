@@ -14,7 +14,7 @@ import json
 import pathlib
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -389,28 +389,36 @@ _bot = functools.cache(agents.bot_agent)  # one agent, compiled once
 
 
 def show(report: dict[str, Any]) -> None:
-    """Print the table, and below it what every variant changes."""
+    """Print what the variants cost, how well they learned and how well they play; and below it
+    what each changes."""
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     rows = report["rows"]
     losses = list(dict.fromkeys(name for row in rows for name in row["loss"]))
-    opponents = list(dict.fromkeys(name for row in rows for name in row["strength"]))
-    even = {name: row["strength"][name]["even"] for row in rows for name in row["strength"]}
-    table = Table(box=None, pad_edge=False)
-    table.add_column("variant")
-    heads = ["parameters", "moves/s", "s/update", "compile s"]
-    heads += [f"loss {name}" for name in losses] + ["explained"]
-    heads += [f"% vs {name} (even {100 * even[name]:.0f})" for name in opponents]
-    for head in heads:
-        table.add_column(head, justify="right")
-    for row in rows:
-        figures = [row["parameters"], row["moves_per_s"], row["update_s"], row["compile_s"]]
-        figures += [row["loss"].get(name) for name in losses] + [row["explained_var"]]
-        rates = [_rate(row["strength"].get(name)) for name in opponents]
-        table.add_row(row["variant"], *map(_number, figures), *rates)
-    console.print(table)
+    even = {name: part["even"] for row in rows for name, part in row["strength"].items()}
+    costs = {
+        "parameters": "parameters",
+        "moves/s": "moves_per_s",
+        "s/update": "update_s",
+        "compile s": "compile_s",
+    }
+    tables = (
+        (costs, lambda row: [_number(row[key]) for key in costs.values()]),
+        (
+            [*losses, "explained variance"],
+            lambda row: (
+                [_number(row["loss"].get(n)) for n in losses] + [_number(row["explained_var"])]
+            ),
+        ),
+        (
+            [f"% against {name} (even {100 * share:.0f})" for name, share in even.items()],
+            lambda row: [_rate(row["strength"].get(name)) for name in even],
+        ),
+    )
+    for heads, cells in tables:
+        console.print(_table(heads, [[row["variant"], *cells(row)] for row in rows]))
+        console.print()
     for row in rows:
         changes = f": {' '.join(row['changes'])}" if row["changes"] else ""
         console.print(f"{row['variant']}: {row['about']}{changes}")
@@ -425,6 +433,18 @@ def show(report: dict[str, Any]) -> None:
         f"{report['budget']} each, {seeds} seeds, Wilson 95 % over the games of all seeds; "
         f"{machine['cores']} cores, {', '.join(machine['devices'])}"
     )
+
+
+def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]):
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("variant")
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _number(value: float | None) -> str:

@@ -77,7 +77,7 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
         "agent": config.agent,
         "game": game.id,
         "parameters": model.num_params(),
-        "compile_s": {name: round(s, 2) for name, s in compile_s.items()},
+        "compile_s": {name: float(f"{s:.3g}") for name, s in compile_s.items()},
         "rows": rows,
     }
 

@@ -49,10 +49,10 @@ def states():
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
-        ("mz", "mz:sims=32"),
+        ("mz", "mz:sims=64"),
         ("mz:search:sims=4", "mz:search:sims=4"),
         ("mz:sims=4:paranoid:dynamics=learned", "mz:sims=4:paranoid:dynamics=learned"),
-        ("mz:prove:qscale=siblings", "mz:prove:qscale=siblings:sims=32"),
+        ("mz:prove:qscale=siblings", "mz:prove:qscale=siblings:sims=64"),
         ("mz:net", "mz:net"),
         ("mz:temp=0.5", "mz:net:temp=0.5"),
     ],

@@ -14,15 +14,10 @@ from configs import ConfigError, loader
 from experiments import cli, errors
 from experiments.benchmarks import ablation
 from experiments.shell import as_typed
-from tests.toys.cli import TINY
+from tests.experiments.test_train_ppo import PPO
 
 SMALL = [
-    *(text for text in TINY if not text.startswith("train.eval")),
-    "train.eval.search.num_simulations=2",
-    "train.eval.search.num_worlds=1",
-    "alphazero.teacher=''",
-    "alphazero.teacher_updates=0",
-    "alphazero.full_share=1.0",
+    *(text for text in PPO if not text.startswith(("train.", "ppo.critic"))),
     "benchmark.seeds=1",
     "benchmark.updates=8",
     "benchmark.pairs=2",
