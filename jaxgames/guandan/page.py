@@ -46,6 +46,7 @@ def scene_json(state, viewer: int | None = None) -> dict[str, Any]:
         "seats": [_seat(scene, seat) for seat in range(SEATS)],
         "trick": trick,
         "to_beat": trick[0] if scene.to_beat and trick else None,
+        "passed": _passed(scene),
         "history": [_play(scene, play) for play in scene.history()],
         "tribute": _tribute(scene),
         "plays": plays_of(scene) if mover is not None and mover == viewer else None,
@@ -74,6 +75,15 @@ def _play(scene: Scene, play: Shown) -> dict[str, Any]:
         "cards": [NAMES[card] for card in held],
         "spelt": spelt(action, np.bincount(held, minlength=cards.TYPES), scene.level),
     }
+
+
+def _passed(scene: Scene) -> list[int]:
+    """Seats that passed since the last play: those between it and the mover, with cards."""
+    if not scene.to_beat or scene.mover is None:
+        return []
+    last = int(scene.state.table_seat)
+    between = ((last + i) % SEATS for i in range(1, (scene.mover - last) % SEATS))
+    return [seat for seat in between if scene.left[seat]]
 
 
 def _tribute(scene: Scene) -> dict[str, Any]:
