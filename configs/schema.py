@@ -83,6 +83,8 @@ class TrainEvalConfig:
       final_pairs: pairs per opponent at the end; 0: no final evaluation.
       final_agent: as `agent`.
       opponents: agents of the game to measure against.
+      games: games against the first opponent that are written down after each evaluation, for
+        the dashboard's board.
       search: what "search" does.
     """
 
@@ -93,12 +95,15 @@ class TrainEvalConfig:
     final_pairs: int = 500
     final_agent: typing.Literal["network", "search"] = "search"
     opponents: tuple[str, ...] = ("random",)
+    games: int = 0
     search: SearchConfig = PLAY_SEARCH
 
     def __post_init__(self):
-        for field, least in (("every", 0), ("pairs", 1), ("opening", 0), ("final_pairs", 0)):
+        least = dict(every=0, pairs=1, opening=0, final_pairs=0, games=0)
+        for field, bound in least.items():
             value = getattr(self, field)
-            require(value >= least, field, f"at least {least}, got {value}")
+            require(value >= bound, field, f"at least {bound}, got {value}")
+        require(self.games <= 100, "games", f"at most 100, got {self.games}")
         require(len(self.opponents) > 0, "opponents", "at least one")
 
 
@@ -115,6 +120,7 @@ class TrainConfig:
       save_every: chunks between two checkpoints.
       keep: last checkpoints kept, besides the best.
       compile_cache: keep compiled programs in the user's cache folder.
+      dashboard: serve the dashboard of the run, from another process, while training.
       eval: see `TrainEvalConfig`.
     """
 
@@ -125,6 +131,7 @@ class TrainConfig:
     save_every: int = 10
     keep: int = 2
     compile_cache: bool = True
+    dashboard: bool = False
     eval: TrainEvalConfig = TrainEvalConfig()
 
     def __post_init__(self):
@@ -377,6 +384,25 @@ class ServeConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class DashboardConfig:
+    """`jaxgames dashboard`: runs in a browser. Who may look is said by the keys of `serve`.
+
+    Attributes:
+      host: address to listen on.
+      port: 0 takes a free one.
+      report: write one HTML file with the data inside and stop; empty: serve.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8001
+    report: str = ""
+
+    def __post_init__(self):
+        require(bool(self.host), "host", "needs an address")
+        require(0 <= self.port < 65536, "port", f"0 to 65535, got {self.port}")
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """All settings. `config_type(game)` narrows `game.options` to that game's rules.
 
@@ -408,6 +434,7 @@ class Config:
     benchmark: BenchmarkConfig = BenchmarkConfig()
     wire: WireConfig = WireConfig()
     data: DataConfig = DataConfig()
+    dashboard: DashboardConfig = DashboardConfig()
     serve: ServeConfig = ServeConfig()
 
     def __post_init__(self):

@@ -70,7 +70,8 @@ class Call:
         """The checked configuration (`configs.Resolved`); raises ConfigError."""
         from experiments.resolve import resolve
 
-        return resolve(self.command, self.configs[0] if self.configs else "", self.overrides)
+        named = self.configs and COMMANDS[self.command].word == "CONFIG"
+        return resolve(self.command, self.configs[0] if named else "", self.overrides)
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -166,6 +167,18 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.health:main",
         "how a run is doing: its health lights, from the run folder's files alone",
         ("jaxgames health sequence-1", "jaxgames health /data/runs/first --json"),
+        word="RUN",
+    ),
+    "dashboard": Command(
+        "experiments.commands.dashboard:main",
+        "watch runs in a browser, going on or over; or write one as a single HTML file",
+        (
+            "jaxgames dashboard sequence-1",
+            "jaxgames dashboard sequence-1 sequence-2 dashboard.report=both.html",
+        ),
+        ("run", "dashboard", "serve"),
+        max_configs=6,
+        default_config="sequence",
         word="RUN",
     ),
     "doctor": Command(

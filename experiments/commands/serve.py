@@ -26,21 +26,25 @@ def run(settings: ServeConfig, path: str = "/", say: Any = print) -> None:
       ConfigError, BundleError: what can not be served.
       RunError: the address is taken.
     """
-    import uvicorn
-
     from experiments.serve.app import build
 
-    app = build(settings)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listen(build(settings), settings.host, settings.port, path, say)
+
+
+def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) -> None:
+    """Serves an application until interrupted; says one address. RunError: it is taken."""
+    import uvicorn
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        listener.bind((host, port))
     except OSError as error:
         listener.close()
-        where = f"{settings.host}:{settings.port}"
-        raise errors.RunError(f"serve.port: can not listen on {where} ({error.strerror})") from None
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    say(f"http://{host}:{listener.getsockname()[1]}{path}")
+        message = f"can not listen on {host}:{port} ({error.strerror})"
+        raise errors.RunError(f"serve.port: {message}") from None
+    shown = f"[{host}]" if ":" in host else host
+    say(f"http://{shown}:{listener.getsockname()[1]}{path}")
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     server.run(sockets=[listener])
