@@ -1,0 +1,534 @@
+"""The tables of the play page: /v1/tables.
+
+A table belongs to whoever knows its id, which can not be guessed. Tables that nobody looks at
+expire, and there is a limit to their number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import secrets
+import time
+import zlib
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from experiments.serve import analysis, dialog, problems
+from experiments.serve.problems import Problem
+from experiments.serve.service import Budget, Question, Service
+from experiments.serve.table import ALL, HUMAN, NETWORK, Sitter, Table, replayed
+from jaxgames import core, record
+from jaxgames.core import FieldError, Game, State
+from jaxgames.match import Match
+
+#: Tables at once, and seconds after which an unused one may go; a full house lets go of the
+#: longest unused one after `SPARE_S`.
+LIMIT, IDLE_S, SPARE_S = 64, 4 * 3600.0, 600.0
+#: Moves of a record that a table replays.
+MAX_PLIES = 20_000
+#: Simulations of an analysis where the request gives none.
+ANALYSIS_SIMULATIONS = 64
+
+_LOG = logging.getLogger(__name__)
+
+
+# ---- requests ----
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SeatBody(Body):
+    kind: Literal["human", "model", "bot", "network"] = "human"
+    name: Annotated[str, Field(max_length=200)] = ""
+    simulations: Annotated[int, Field(ge=1, le=65536)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
+
+
+class GameBody(Body):
+    game: Annotated[str, Field(max_length=64)]
+    preset: Annotated[str, Field(max_length=64)] | None = None
+    options: Annotated[dict[str, Any], Field(max_length=64)] = {}
+
+
+class OpenBody(GameBody):
+    """A new game, or `record` (a JSON text, whose game counts) to look at, or with `seats` to
+    play on after `ply` of its moves."""
+
+    game: Annotated[str, Field(max_length=64)] = ""
+    seats: Annotated[list[SeatBody], Field(max_length=64)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+    position: str | None = None
+    record: str | None = None
+    ply: Annotated[int, Field(ge=0)] | None = None
+
+
+Viewer = Annotated[str, Field(max_length=8)]
+
+
+class LookBody(Body):
+    viewer: Viewer = "0"
+
+
+class SeatedBody(LookBody):
+    seat: Annotated[int, Field(ge=0)]
+
+
+class MoveBody(SeatedBody):
+    move: Annotated[str, Field(max_length=400)]
+    ply: Annotated[int, Field(ge=0)]
+
+
+class PlyBody(LookBody):
+    ply: Annotated[int, Field(ge=0)]
+
+
+class RunBody(LookBody):
+    on: bool
+
+
+class BranchBody(Body):
+    ply: Annotated[int, Field(ge=0)]
+    seats: Annotated[list[SeatBody], Field(max_length=64)]
+
+
+class AnalyseBody(LookBody):
+    """`ply` alone, or the whole game without it."""
+
+    ply: Annotated[int, Field(ge=0)] | None = None
+    model: Annotated[str, Field(max_length=200)] = ""
+    simulations: Annotated[int, Field(ge=1, le=65536)] | None = None
+    network: bool = False
+
+
+# ---- tables ----
+
+
+@dataclasses.dataclass(eq=False)
+class Sitting:
+    """A table, who works on it, and the lock under which it changes."""
+
+    table: Table
+    lock: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
+    driver: asyncio.Task | None = None
+    job: asyncio.Task | None = None
+
+    def stop(self) -> None:
+        for task in (self.driver, self.job):
+            if task is not None:
+                task.cancel()
+
+
+class Tables:
+    """All tables of a server. Methods run on its event loop, `add` also before there is one."""
+
+    def __init__(self, service: Service):
+        self.service = service
+        self._sittings: dict[str, Sitting] = {}
+        self._tasks: set[asyncio.Task] = set()
+
+    # ---- coming and going ----
+
+    def add(self, match: Match, sitters: list[Sitter], review: bool = False) -> Table:
+        """A new table; Problem when there are too many."""
+        self._sweep()
+        table = Table(secrets.token_urlsafe(16), match, sitters, review)
+        self._sittings[table.id] = Sitting(table)
+        return table
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        by_age = sorted(self._sittings.values(), key=lambda s: s.table.used)
+        for sitting in by_age:
+            idle = now - sitting.table.used
+            full = len(self._sittings) >= LIMIT
+            if idle > IDLE_S or (full and idle > SPARE_S):
+                self.close(sitting.table.id)
+        if len(self._sittings) >= LIMIT:
+            raise Problem("queue_full", f"{LIMIT} tables are in use", retry_after=60)
+
+    def close(self, id: str) -> None:
+        self._sittings.pop(id).stop()
+
+    def find(self, id: str) -> Sitting:
+        sitting = self._sittings.get(id)
+        if sitting is None or time.monotonic() - sitting.table.used > IDLE_S:
+            raise Problem("not_found", "there is no such table, or no longer", "id")
+        sitting.table.used = time.monotonic()
+        return sitting
+
+    # ---- work ----
+
+    async def alone(self, sitting: Sitting, work: Callable[[], Any]) -> Any:
+        """`work()` in a thread, with the table to itself, even if the caller goes away."""
+
+        async def locked() -> Any:
+            async with sitting.lock:
+                return await asyncio.to_thread(work)
+
+        return await asyncio.shield(self._task(locked()))
+
+    def _task(self, work: Any) -> asyncio.Task:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def kick(self, sitting: Sitting) -> None:
+        """Lets machines move if it is their turn."""
+        if sitting.driver is None or sitting.driver.done():
+            if sitting.table.waits_for is not None:
+                sitting.driver = self._task(self._drive(sitting))
+
+    def interrupt(self, sitting: Sitting) -> None:
+        """What machines think about now is not wanted any more."""
+        if sitting.driver is not None:
+            sitting.driver.cancel()
+            sitting.driver = None
+
+    async def _drive(self, sitting: Sitting) -> None:
+        table = sitting.table
+        while (seat := table.waits_for) is not None:
+            state, sitter = table.match.state, table.sitters[seat]
+            try:
+                thought = await self.service.think(
+                    _question(sitter, state, _seed(table, table.match.ply))
+                )
+
+                def move(state=state, action=thought.action):
+                    if table.match.state is state and table.waits_for is not None:
+                        table.play_action(action)
+
+                await self.alone(sitting, move)
+            except Problem as problem:
+                table.error = {"seat": seat, "detail": problem.detail}
+            except Exception:
+                _LOG.exception("seat %d of a table did not move", seat)
+                table.error = {"seat": seat, "detail": "the server failed; its log says why"}
+            if table.error:
+                table.changed()
+
+    # ---- analysis ----
+
+    def analyse(self, sitting: Sitting, viewer: int | None, body: AnalyseBody) -> None:
+        """Begins to analyse; Problem while another analysis runs."""
+        table = sitting.table
+        if sitting.job is not None and not sitting.job.done():
+            raise Problem("conflict", "an analysis is under way: cancel it first")
+        sitter = self._adviser(table.game, body)
+        plies = table.plies_to_analyse(viewer)
+        if body.ply is not None:
+            if body.ply not in plies:
+                hidden = body.ply <= table.match.ply and not bool(table.match.states[body.ply].done)
+                if hidden:
+                    rule = "the seat to move there has cards that this view does not show"
+                    raise Problem("hidden", rule, "ply")
+                raise Problem("invalid", "there is nothing to decide at that ply", "ply")
+            plies = [body.ply]
+        table.job = {"state": "running", "done": 0, "total": len(plies), "error": None}
+        table.changed()
+        sitting.job = self._task(self._analyse(sitting, sitter, plies))
+
+    def _adviser(self, game: Game, body: AnalyseBody) -> Sitter:
+        name = body.model or next(
+            (m.name for m in self.service.models.of(game) if m.kind != "bot"), ""
+        )
+        if not name:
+            raise Problem("not_served", "no model here plays under these rules", "model")
+        kind = NETWORK if body.network else "model"
+        simulations = body.simulations or ANALYSIS_SIMULATIONS
+        found = self.sitter(game, SeatBody(kind=kind, name=name, simulations=simulations), "model")
+        return found
+
+    async def _analyse(self, sitting: Sitting, sitter: Sitter, plies: list[int]) -> None:
+        table, job = sitting.table, sitting.table.job
+        try:
+            for ply in plies:
+                if ply > table.match.ply:
+                    break  # taken back meanwhile
+                await self._look_at(sitting, sitter, ply)
+                job["done"] += 1
+            job["state"] = "done"
+        except asyncio.CancelledError:
+            job["state"] = "cancelled"
+        except Problem as problem:
+            job.update(state="failed", error=problem.detail)
+        except Exception:
+            _LOG.exception("an analysis failed")
+            job.update(state="failed", error="the server failed; its log says why")
+        table.changed()
+
+    async def _look_at(self, sitting: Sitting, sitter: Sitter, ply: int) -> None:
+        table = sitting.table
+        state = table.match.states[ply]
+        if bool(state.done):
+            return
+        asked = {"model": sitter.label}
+        known = table.analysis.get(ply)
+        if known and known["model"] == asked["model"]:
+            return
+        thought = await self.service.think(_question(sitter, state, _seed(table, ply)))
+
+        def keep() -> None:
+            if ply > table.match.ply or table.match.states[ply] is not state:
+                return
+            found = analysis.of_thought(table.game, state, thought, asked)
+            if found is None:
+                raise Problem("not_served", f"{sitter.label} can not tell what it thinks", "model")
+            table.analysis[ply] = found
+            table.changed()
+
+        await self.alone(sitting, keep)
+
+    # ---- from requests ----
+
+    def sitter(self, game: Game, body: SeatBody, field: str) -> Sitter:
+        """Who a request names; Problem."""
+        if body.kind == HUMAN:
+            if body.name:
+                raise Problem("invalid", "a person has no model's name", f"{field}.name")
+            return Sitter()
+        name = body.name or self.service.models.default(game).name
+        model = self.service.models.find(game, name)
+        if model is None:
+            known = core.nearest(name, [m.name for m in self.service.models.of(game)])
+            rule = f"no {name[:60]!r} plays under these rules{known}"
+            raise Problem("unknown_model", rule, f"{field}.name")
+        if (model.kind == "bot") != (body.kind == "bot"):
+            rule = f"{name} is {'a bot' if model.kind == 'bot' else 'no bot'}"
+            raise Problem("invalid", rule, f"{field}.kind")
+        most = self.service.settings.max_simulations
+        if body.simulations is not None and body.simulations > most:
+            raise Problem("invalid", f"at most {most}", f"{field}.simulations")
+        searches = body.kind == "model"
+        if body.kind == "bot" and body.temperature:
+            raise Problem("invalid", "a bot has no temperature", f"{field}.temperature")
+        return Sitter(
+            body.kind, model, body.simulations if searches else None, float(body.temperature)
+        )
+
+    def sitters(self, game: Game, bodies: list[SeatBody] | None) -> list[Sitter]:
+        """One per seat; none given: a person and the default model."""
+        if bodies is None:
+            default = self.service.models.default(game)
+            machine = Sitter("bot" if default.kind == "bot" else "model", default)
+            return [Sitter()] + [machine] * (game.num_players - 1)
+        if len(bodies) != game.num_players:
+            raise Problem("invalid", f"{game.num_players} seats, got {len(bodies)}", "seats")
+        return [self.sitter(game, body, f"seats[{i}]") for i, body in enumerate(bodies)]
+
+    def opened(self, body: OpenBody) -> Table:
+        """The table that a request asks for; in a thread."""
+        if body.record is not None:
+            return self._from_record(body)
+        game = dialog.game_of(body.game, body.preset, body.options)
+        seed = secrets.randbelow(2**32) if body.seed is None else body.seed
+        sitters = self.sitters(game, body.seats)
+        if body.position is None:
+            return self.add(Match(game, seed), sitters)
+        try:
+            return self.add(Match(game, seed, game.from_text(body.position)), sitters)
+        except core.PositionError as error:
+            raise problems.of_field(error, under="position") from None
+
+    def _from_record(self, body: OpenBody) -> Table:
+        try:
+            found = record.loads(body.record)
+            if len(found.moves) > MAX_PLIES:
+                rule = f"a table replays {MAX_PLIES} at most, got {len(found.moves)}"
+                raise record.RecordError("moves", rule)
+            match = replayed(found, body.ply if body.seats is not None else None)
+        except FieldError as error:
+            raise problems.of_field(error, under="record") from None
+        review = body.seats is None
+        people = [Sitter()] * match.game.num_players
+        sitters = people if review else self.sitters(match.game, body.seats)
+        table = self.add(match, sitters, review)
+        if review:
+            table.names = [seat.name[:60] for seat in found.seats]
+            table.resigned = _resigned(found.meta, match)
+        said = {ply: move.analysis for ply, move in enumerate(found.moves)}
+        said[len(found.moves)] = found.meta.get("analysis")
+        for ply, value in said.items():
+            known = analysis.checked(value, match.game.num_players)
+            if known is not None and ply <= match.ply:
+                table.analysis[ply] = known
+        return table
+
+
+def _question(sitter: Sitter, state: State, seed: int) -> Question:
+    budget = Budget(simulations=sitter.simulations, policy=sitter.kind == NETWORK)
+    return Question(sitter.model, state, budget, seed, sitter.temperature)
+
+
+def _seed(table: Table, ply: int) -> int:
+    """Of the thought about a ply; the same after undoing."""
+    return zlib.crc32(f"table {table.match.seed} {ply}".encode())
+
+
+def _resigned(meta: Any, match: Match) -> int | None:
+    seat = meta.get("resigned")
+    fits = type(seat) is int and 0 <= seat < match.game.num_players and not match.done
+    return seat if fits else None
+
+
+# ---- routes ----
+
+
+def router(service: Service) -> APIRouter:
+    """The routes below /v1/tables."""
+    tables = Tables(service)
+    routes = APIRouter(prefix="/v1/tables")
+    routes.tables = tables
+
+    async def shown(sitting: Sitting, viewer: str, ply: int | None = None) -> dict[str, Any]:
+        def work() -> dict[str, Any]:
+            return sitting.table.view(sitting.table.viewer(viewer), ply)
+
+        return await tables.alone(sitting, work)
+
+    async def changed(
+        id: str, viewer: str, work: Callable[[Table], Any], opens: bool = False
+    ) -> dict[str, Any]:
+        """The view after a person's `work`, which may open all hands to be seen."""
+        sitting = tables.find(id)
+
+        def both() -> dict[str, Any]:
+            table = sitting.table
+            if not opens:
+                table.viewer(viewer)
+            found = work(table)
+            return table.view(table.viewer(viewer)) | ({"readings": found} if found else {})
+
+        tables.interrupt(sitting)
+        try:
+            return await tables.alone(sitting, both)
+        finally:
+            tables.kick(sitting)
+
+    @routes.get("")
+    async def choices() -> dict[str, Any]:
+        """What can be played: games, their options and presets, and who can sit."""
+        return await asyncio.to_thread(dialog.choices, service.models)
+
+    @routes.post("/check")
+    async def check(body: GameBody) -> dict[str, Any]:
+        """The seats of a game under some options, and who can sit there."""
+        game = await asyncio.to_thread(dialog.game_of, body.game, body.preset, body.options)
+        return await asyncio.to_thread(dialog.seats_of, game, service.models)
+
+    @routes.post("", status_code=201)
+    async def open_table(body: OpenBody) -> dict[str, Any]:
+        table = await asyncio.to_thread(tables.opened, body)
+        sitting = tables.find(table.id)
+        people = table.people
+        viewer = ALL if table.open and (table.review or not people) else str((people or [0])[0])
+        found = await shown(sitting, viewer, 0 if table.review else None)
+        tables.kick(sitting)
+        return found | tables.find(table.id).table.pulse()
+
+    @routes.get("/{id}")
+    async def look(
+        id: str, viewer: str = "0", ply: int | None = None, after: int | None = None
+    ) -> dict[str, Any]:
+        """The view of a seat, or with `after` only how the work goes if nothing changed since."""
+        sitting = tables.find(id)
+        tables.kick(sitting)
+        if after == sitting.table.version:
+            return sitting.table.pulse()
+        return await shown(sitting, viewer, ply)
+
+    @routes.delete("/{id}", status_code=204)
+    async def close(id: str) -> Response:
+        tables.find(id)
+        tables.close(id)
+        return Response(status_code=204)
+
+    @routes.post("/{id}/move")
+    async def move(id: str, body: MoveBody) -> dict[str, Any]:
+        return await changed(id, body.viewer, lambda t: t.play(body.seat, body.move, body.ply))
+
+    @routes.post("/{id}/undo")
+    async def undo(id: str, body: SeatedBody) -> dict[str, Any]:
+        return await changed(id, body.viewer, lambda t: t.undo(body.seat))
+
+    @routes.post("/{id}/goto")
+    async def goto(id: str, body: PlyBody) -> dict[str, Any]:
+        return await changed(id, body.viewer, lambda t: t.goto(body.ply))
+
+    @routes.post("/{id}/resign")
+    async def resign(id: str, body: SeatedBody) -> dict[str, Any]:
+        return await changed(id, body.viewer, lambda t: t.resign(body.seat), True)
+
+    @routes.post("/{id}/review")
+    async def review(id: str, body: LookBody) -> dict[str, Any]:
+        return await changed(id, body.viewer, lambda t: t.put_aside(), True)
+
+    @routes.post("/{id}/run")
+    async def run(id: str, body: RunBody) -> dict[str, Any]:
+        return await changed(id, body.viewer, lambda t: t.run(body.on))
+
+    @routes.post("/{id}/branch", status_code=201)
+    async def branch(id: str, body: BranchBody) -> dict[str, Any]:
+        """A new table that plays on from a ply of this one."""
+        sitting = tables.find(id)
+
+        def work() -> Table:
+            table = sitting.table
+            if not table.open:
+                raise Problem("conflict", "only from a game that is over, or in review")
+            if body.ply > table.match.ply:
+                raise Problem("invalid", f"plies are 0 to {table.match.ply}", "ply")
+            sitters = tables.sitters(table.game, body.seats)
+            return tables.add(replayed(table.record(), body.ply), sitters)
+
+        new = tables.find((await tables.alone(sitting, work)).id)
+        people = new.table.people
+        found = await shown(new, str(people[0]) if people else ALL)
+        tables.kick(new)
+        return found | new.table.pulse()
+
+    @routes.post("/{id}/analyse", status_code=202)
+    async def analyse(id: str, body: AnalyseBody) -> dict[str, Any]:
+        sitting = tables.find(id)
+        viewer = await tables.alone(sitting, lambda: sitting.table.viewer(body.viewer))
+        tables.analyse(sitting, viewer, body)
+        return sitting.table.pulse()
+
+    @routes.post("/{id}/cancel")
+    async def cancel(id: str, body: LookBody) -> dict[str, Any]:
+        """Ends the analysis under way; what it found stays."""
+        sitting = tables.find(id)
+        if sitting.job is not None and not sitting.job.done():
+            sitting.job.cancel()
+            await asyncio.wait([sitting.job])
+        return sitting.table.pulse()
+
+    @routes.get("/{id}/record")
+    async def kept(id: str) -> Response:
+        """The game as a record, jaxgames-record/1, with its analysis and all hands."""
+        sitting = tables.find(id)
+        text = await tables.alone(sitting, lambda: record.dumps(sitting.table.record()))
+        return Response(text + "\n", media_type="application/json")
+
+    @routes.get("/{id}/text")
+    async def text(id: str, viewer: str = "0", ply: int | None = None) -> dict[str, Any]:
+        """The position as text."""
+        sitting = tables.find(id)
+
+        def work() -> str:
+            table = sitting.table
+            at = table.match.ply if ply is None else ply
+            if not 0 <= at <= table.match.ply:
+                raise Problem("invalid", f"plies are 0 to {table.match.ply}, got {ply}", "ply")
+            return table.picture(table.viewer(viewer), at)
+
+        return {"text": await tables.alone(sitting, work)}
+
+    return routes
