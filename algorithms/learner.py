@@ -40,6 +40,7 @@ class TrainState:
       env_steps: int32[], actions taken in games.
       games: int32[], games finished.
       nan_skips: int32[], optimiser steps left out because something was not finite.
+      league: former selves and bots that it meets (`algorithms.league.League`); (): nobody.
     """
 
     params: Any
@@ -52,6 +53,7 @@ class TrainState:
     env_steps: Array
     games: Array
     nan_skips: Array
+    league: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Learner:
     compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
     members: `state -> [(updates, params)]`, on the host: former selves that a run leaves behind, by
       the updates they had seen; None where there are none.
+    standings: `state -> {name: number}`, on the host: the league's record, member by member; None
+      where there is no league.
     judge: the network of `state.critic.params`, a critic that `init` takes as `critic=`; None where
       there is none.
     """
@@ -78,6 +82,7 @@ class Learner:
     chunk_updates: int
     compiled: Callable[[], tuple[int, int]]
     members: Callable[[TrainState], list[tuple[int, Any]]] | None = None
+    standings: Callable[[TrainState], dict[str, float]] | None = None
     judge: Model | None = None
 
 
@@ -100,7 +105,7 @@ def fresh(
         env_steps=jnp.int32(0),
         games=jnp.int32(0),
         nan_skips=jnp.int32(0),
-        **parts,
+        **{"league": ()} | parts,
     )
 
 
@@ -159,10 +164,12 @@ def make_learner(
     imitate: Update | None,
     imitate_updates: int,
     chunk_updates: int,
-    members: Callable[[TrainState], list[tuple[int, Any]]] | None = None,
-    judge: Model | None = None,
+    **more: Any,
 ) -> Learner:
-    """A learner from its pure functions. Each phase compiles when it is first reached."""
+    """A learner from its pure functions. Each phase compiles when it is first reached.
+
+    `more` are the fields of `Learner` that not every learner has.
+    """
 
     def chunk(one: Update):
         def run(state):
@@ -183,4 +190,4 @@ def make_learner(
         return own._cache_size(), taught._cache_size() if taught is not None else 0
 
     start = jax.jit(init)
-    return Learner(start, run_chunk, update, imitate, chunk_updates, compiled, members, judge)
+    return Learner(start, run_chunk, update, imitate, chunk_updates, compiled, **more)

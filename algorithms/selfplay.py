@@ -18,6 +18,7 @@ import numpy as np
 
 from algorithms import frames
 from algorithms.learner import Metrics, count, mean
+from algorithms.networks import masked
 from jaxgames.core import Array, Game, State, random_bot
 
 #: `(key, states[B]) -> (action int32[B], anything [B, ...] to remember with the position)`
@@ -75,6 +76,26 @@ def _fresh(game, deal_key, opening_key, games, opening_plies) -> Actor:
         opening=jax.random.randint(opening_key, (games,), 0, opening_plies + 1),
         returns=jnp.zeros((games, game.num_teams), jnp.float32),
     )
+
+
+def sample(key: Array, logits: Array) -> Array:
+    """An action for each row of masked logits [B, A], int32[B]: one random number a row
+    instead of one per action, which on a CPU is much of the cost of acting."""
+    running = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
+    point = jax.random.uniform(key, logits.shape[:1]) * running[:, -1]
+    action = jnp.sum(running <= point[:, None], axis=-1)
+    # Rounding may take the point to the very end, past the last legal action.
+    action = jnp.minimum(action, logits.shape[-1] - 1)
+    chosen = jnp.take_along_axis(logits, action[:, None], axis=-1)[:, 0]
+    return jnp.where(chosen > -1e8, action, jnp.argmax(logits, axis=-1)).astype(jnp.int32)
+
+
+def tempered(key: Array, logits: Array, legal: Array, temperature: float) -> Array:
+    """int32[B], a draw from softmax(logits / temperature) over `legal` bool[B, A]; the best action
+    at temperature 0."""
+    if temperature == 0.0:
+        return jnp.argmax(masked(logits, legal), axis=-1).astype(jnp.int32)
+    return sample(key, masked(logits / temperature, legal))
 
 
 def play(

@@ -1,38 +1,25 @@
 """Who plays which seats while decisions are gathered.
 
-The games stand in a row: first those in which the network plays all seats, then G groups of n
-games in which it plays one team and the group's opponent the others. A group's opponent
-plays all its n games, so that the network of a snapshot is one product of matrices.
+The games stand in a row: first those in which the network plays all seats, then those in which it
+plays one team and members of the league the others (`algorithms.league`).
 
 Letters: B games, A actions, T teams, S steps.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from algorithms import frames
+from algorithms import league as leagues
+from algorithms.league import League
 from algorithms.learner import Metrics, mean
 from algorithms.networks import Model, masked
-from algorithms.ppo.league import League
-from algorithms.selfplay import Choose, Played
+from algorithms.selfplay import Choose, Played, sample
 from jaxgames.core import Array, Game, State
-
-
-def sample(key: Array, logits: Array) -> Array:
-    """An action for each row of masked logits [B, A], int32[B]: one random number a row
-    instead of one per action, which on a CPU is much of the cost of acting."""
-    running = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
-    point = jax.random.uniform(key, logits.shape[:1]) * running[:, -1]
-    action = jnp.sum(running <= point[:, None], axis=-1)
-    # Rounding may take the point to the very end, past the last legal action.
-    action = jnp.minimum(action, logits.shape[-1] - 1)
-    chosen = jnp.take_along_axis(logits, action[:, None], axis=-1)[:, 0]
-    return jnp.where(chosen > -1e8, action, jnp.argmax(logits, axis=-1)).astype(jnp.int32)
 
 
 def think(game: Game, model: Model, params: Any, states: State) -> tuple[Any, Array, Array]:
@@ -83,11 +70,6 @@ def _of(log_policy: Array, action: Array) -> Array:
     return jnp.take_along_axis(log_policy, action[:, None], axis=-1)[:, 0]
 
 
-def sides(game: Game, groups: int, rows: int) -> Array:
-    """int32[G, n], the network's team in the games against opponents: each in turn."""
-    return jnp.broadcast_to(jnp.arange(rows, dtype=jnp.int32) % game.num_teams, (groups, rows))
-
-
 def league_play(
     game: Game,
     model: Model,
@@ -96,44 +78,26 @@ def league_play(
     bots: tuple[str, ...],
     candidates: int = 1,
 ) -> Choose:
-    """As `own_play`, with the opponents of `league` in the last G * n games."""
+    """As `own_play`, with the members of `league` in the last games (`leagues.meet`)."""
     own = own_play(game, model, params, candidates)
-    groups, rows = league.fair.shape
-    places = league.born.shape[0]
-    team = sides(game, groups, rows).ravel()
-    rivals = jax.tree.map(lambda x: x[jnp.minimum(league.opponent, places - 1)], league.params)
 
     def snapshot(params, key, states, observation):
         logits = model.apply(params, observation).logits
         return sample(key, masked(logits, states.legal_action_mask))
 
-    def bot(name, params, key, states, observation):
-        del params
-        if name == model.config.advice:
-            return observation["advice"]
-        keys = jax.random.split(key, rows)
-        return jax.vmap(game.bots[name])(states, keys).astype(jnp.int32)
+    def advised(params, key, states, observation):
+        del params, key, states
+        return observation["advice"]
 
-    players = [snapshot, *(functools.partial(bot, name) for name in bots)]
-
-    def rival(group):
-        member, *rest = group
-        return jax.lax.switch(jnp.maximum(member - places + 1, 0), players, *rest)
+    rules = [advised if name == model.config.advice else leagues.bot(game, name) for name in bots]
 
     def choose(key, states):
         own_key, rival_key = jax.random.split(key)
         action, note = own(own_key, states)
-        alone = action.shape[0] - groups * rows
         # What the network saw serves its rivals, too: the same seats are to move.
-        against = jax.tree.map(
-            lambda x: x[alone:].reshape(groups, rows, *x.shape[1:]), (states, note["observation"])
-        )
-        keys = jax.random.split(rival_key, groups)
-        # One group after the other: so only the code of its opponent runs.
-        answers = jax.lax.map(rival, (league.opponent, rivals, keys, *against)).ravel()
-        mine = frames.mover_team(game, states)[alone:] == team
-        action = action.at[alone:].set(jnp.where(mine, action[alone:], answers))
-        return action, note | dict(own=note["own"].at[alone:].set(mine))
+        seen = note["observation"]
+        action, mine = leagues.meet(game, league, snapshot, rules, rival_key, states, action, seen)
+        return action, note | dict(own=mine)
 
     return choose
 

@@ -3,7 +3,7 @@
     update: TrainState -> (TrainState, metrics)
 
 plays `steps` actions in `games` games, a share of them against former selves and rule bots
-(`algorithms.ppo.league`), and goes `epochs` times over the network's own decisions.
+(`algorithms.league`), and goes `epochs` times over the network's own decisions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import jax
 import jax.numpy as jnp
 
 from algorithms import frames, optim, returns, selfplay
+from algorithms import league as leagues
+from algorithms.league import LeagueConfig
 from algorithms.learner import (
     Learner,
     TrainState,
     advanced,
-    count,
     fresh,
     make_learner,
     mean,
@@ -31,14 +32,12 @@ from algorithms.learner import (
 )
 from algorithms.networks import Model
 from algorithms.ppo import critic as critics
-from algorithms.ppo import league as leagues
 from algorithms.ppo import rollout, shaping, situations
 from algorithms.ppo.critic import CriticConfig
-from algorithms.ppo.league import League
 from algorithms.ppo.loss import Batch, loss
 from algorithms.ppo.shaping import ShapingConfig
 from algorithms.ppo.situations import SituationsConfig
-from jaxgames.core import Array, Game, nearest
+from jaxgames.core import Array, Game
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,24 +137,38 @@ class Config:
         require(self, "shaping", alone, "no terms with critic.candidates above 0")
 
     @property
+    def league(self) -> LeagueConfig:
+        return LeagueConfig(
+            share=self.opponent_share,
+            groups=self.groups,
+            opponent_updates=self.opponent_updates,
+            snapshots=self.snapshots,
+            snapshot_updates=self.snapshot_updates,
+            evict=self.evict,
+            power=self.pfsp_power,
+            bots=self.bots,
+            bot_share=self.bot_share,
+            fade=self.league_fade,
+        )
+
+    @property
     def rows(self) -> int:
         """Games of one group."""
-        return math.floor(self.games * self.opponent_share / self.groups)
+        return self.league.rows(self.games)
 
     @property
     def against(self) -> int:
         """Games against opponents."""
-        return self.rows * self.groups
+        return self.league.against(self.games)
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State(TrainState):
-    """`league` is `()` where nobody else is met, `critic` (`critic.Critic`) where there is none.
+    """`critic` (`critic.Critic`) is `()` where there is none.
     So are `earned` (`shaping.start`) without shaping and `kept` (`situations.Kept`) without
     special situations. There is no replay (`()`)."""
 
-    league: Any
     critic: Any
     earned: Any
     kept: Any
@@ -170,8 +183,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
         than the decisions of an update.
     """
     for name in config.bots:
-        if name not in game.bots:
-            raise ValueError(f"bots: unknown name {name!r}{nearest(name, game.bots)}")
+        leagues.bot(game, name)
     shaping.check(game, config.shaping)
     situations.chosen(game, config.situations)
     least = _learnt_decisions(game, config)
@@ -183,7 +195,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
         imitate=None,
         imitate_updates=0,
         chunk_updates=config.chunk_updates,
-        members=(lambda state: leagues.members(state.league)) if config.against else None,
+        **leagues.face(config.league) if config.against else {},
         judge=critics.model(game, config.critic) if config.critic.enabled else None,
     )
 
@@ -192,7 +204,6 @@ def _init(game, model, config, key, params=None, critic=None) -> State:
     params_key, critic_key, actor_key, key = jax.random.split(key, 4)
     if params is None:
         params = model.init(params_key)
-    members = (config.snapshots, len(config.bots), config.groups, config.rows)
     actor = selfplay.start(game, actor_key, config.games, 0)
     shaped, special = config.shaping.terms, config.situations.share
     judging = config.critic.enabled
@@ -203,7 +214,7 @@ def _init(game, model, config, key, params=None, critic=None) -> State:
         key,
         replay=(),
         actor=actor,
-        league=leagues.start(params, *members) if config.against else (),
+        league=leagues.start(game, config.league, params, config.games) if config.against else (),
         critic=critics.start(game, config.critic, critic_key, critic) if judging else (),
         earned=shaping.start(game, config.shaping, config.games) if shaped else (),
         kept=situations.start(game, config.situations, actor.states) if special else (),
@@ -221,7 +232,7 @@ def _update(game, model, config, state: State):
     params, league = state.params, state.league
     candidates = max(config.critic.candidates, 1) if config.critic.enabled else 1
     if config.against:
-        league = _prepare(config, league, params, state.updates, league_key)
+        league = leagues.prepare(config.league, league, params, state.updates, league_key)
         choose = rollout.league_play(game, model, params, league, config.bots, candidates)
     else:
         choose = rollout.own_play(game, model, params, candidates)
@@ -236,7 +247,10 @@ def _update(game, model, config, state: State):
         actor, played, metrics = selfplay.play(game, *playing, 0)
     metrics |= rollout.leads(game, played)
     if config.against:
-        league, league_metrics = _results(game, config, league, played, special)
+        outcome = played.returns + played.reward
+        league, league_metrics = leagues.results(
+            game, config.league, league, played.done, outcome, special
+        )
         metrics |= league_metrics
 
     if config.critic.enabled:
@@ -283,45 +297,6 @@ def _doubtful(game, config, own: Array, doubt: Array) -> Array:
     amount = _learnt_decisions(game, config)
     least = jnp.sort(jnp.where(own, doubt, -1.0).ravel())[-amount]
     return own & (doubt >= least)
-
-
-def _prepare(config, league: League, params, updates, key) -> League:
-    """A snapshot and new opponents where due."""
-    first = league.taken == 0
-    due = first | (updates % config.snapshot_updates == 0)
-    take = functools.partial(leagues.snapshot, params=params, now=updates, evict=config.evict)
-    league = jax.lax.cond(due, take, lambda x: x, league)
-    turn = jnp.where(first, 0, updates)
-    period, power = config.opponent_updates, config.pfsp_power
-    return leagues.draw(league, key, turn, period, power, config.bot_share)
-
-
-def _results(game, config, league: League, played, special=None) -> tuple[League, dict]:
-    """Count the games against opponents that ended, but for `special` ones, bool[S, B]."""
-    last = lambda x: x[:, -config.against :]  # noqa: E731
-    shape = (played.done.shape[0], *league.fair.shape)
-    done = ended = last(played.done).reshape(shape)
-    if special is not None:
-        special = last(special).reshape(shape)
-        done = ended & ~special
-    outcome = last(played.returns + played.reward).reshape(*shape, game.num_teams)
-    team = rollout.sides(game, *league.fair.shape)
-    own = jax.nn.one_hot(team, game.num_teams, dtype=bool)
-    mine = jnp.where(own, outcome, 0.0).sum(-1)
-    best = jnp.where(own, -jnp.inf, outcome).max(-1)
-    score = jnp.where(mine > best, 1.0, jnp.where(mine == best, 0.5, 0.0))
-    places = config.snapshots
-    by_bot = (league.opponent >= places)[:, None]
-    metrics = {
-        "league/win": mean(score, done),
-        "league/win/snapshots": mean(score, done & ~by_bot),
-        "league/snapshots": mean(jnp.minimum(league.taken, places)),
-        "league/games": count(done),
-    }
-    for i, name in enumerate(config.bots):
-        met = done & (league.opponent == places + i)[:, None]
-        metrics[f"league/win/{name}"] = mean(score, met)
-    return leagues.record(league, ended, score, config.league_fade, special), metrics
 
 
 def _by_seat(config, played, ends) -> tuple[Array, Array]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from algorithms import agents, arena, networks, optim, ppo, selfplay
+from algorithms import league as leagues
 from algorithms.ppo import critic as critics
-from algorithms.ppo import league as leagues
 from algorithms.ppo import rollout, train
 from algorithms.ppo.loss import Batch, loss
 from tests.algorithms import learners
@@ -354,7 +354,7 @@ def played(early):
     """Twelve steps against the bot and a snapshot, and the decisions to learn from."""
     game, model = learners.dense_toy()
     state = early[1]
-    league = dataclasses.replace(state.league, opponent=jnp.array([3, 0]))  # bot, snapshot
+    league = dataclasses.replace(state.league, opponent=jnp.array([[3], [0]]))  # bot, snapshot
     choose = rollout.league_play(game, model, state.params, league, PPO.bots)
 
     @jax.jit
@@ -372,7 +372,7 @@ def test_opponents_move_their_own_seats(played):
     played, _ = played
     own, seat = np.asarray(played.note["own"]), np.asarray(played.state.current_player)
     assert own[:, : -PPO.against].all()
-    team = np.asarray(rollout.sides(game, PPO.groups, PPO.rows)).ravel()
+    team = np.asarray(leagues.sides(game, PPO.groups, PPO.rows)).ravel()
     np.testing.assert_array_equal(own[:, -PPO.against :], seat[:, -PPO.against :] == team)
     assert set(team) == {0, 1}
     bots = slice(-PPO.against, -PPO.rows)
@@ -398,82 +398,6 @@ def test_only_own_decisions_are_learnt_from(played):
     learn = jax.jit(lambda key: train._passes(config, seen, rows, (), data, key)[1]["own"])
     total, amount = np.asarray(learn(jax.random.key(1)))
     assert total == amount == 2 * (rows // 32) * 32
-
-
-# ---- the league ----
-
-
-def tiny_league(bots=1):
-    return leagues.start({"w": jnp.zeros(2)}, 3, bots, 2, 4)
-
-
-def test_the_oldest_snapshot_goes_first():
-    league = tiny_league()
-    for now in range(5):
-        league = leagues.snapshot(league, {"w": jnp.full(2, float(now))}, jnp.int32(now))
-    np.testing.assert_array_equal(league.born, [3, 4, 2])
-    np.testing.assert_array_equal(league.params["w"][:, 0], [3, 4, 2])
-    assert int(league.taken) == 5
-
-
-def test_a_new_snapshot_has_no_record():
-    league = dataclasses.replace(
-        tiny_league(), wins=jnp.full(4, 3.0), games=jnp.full(4, 4.0), opponent=jnp.array([0, 1])
-    )
-    league = leagues.snapshot(league, {"w": jnp.ones(2)}, jnp.int32(1))
-    np.testing.assert_array_equal(league.games, [0, 4, 4, 4])
-    np.testing.assert_array_equal(league.fair, [[False] * 4, [True] * 4])
-
-
-def test_weights_prefer_who_is_hard_to_beat():
-    league = dataclasses.replace(
-        tiny_league(bots=2),
-        born=jnp.array([5, 9, -1]),
-        taken=jnp.int32(2),
-        games=jnp.array([8.0, 8.0, 0.0, 8.0, 98.0]),
-        wins=jnp.array([7.0, 1.0, 0.0, 4.0, 97.0]),
-    )
-    got = np.asarray(leagues.weights(league, 1.0, 0.25))
-    np.testing.assert_allclose(got[:3], [0.75 * 0.2, 0.75 * 0.8, 0.0], rtol=1e-5)
-    np.testing.assert_allclose(got[3:], 0.25 * np.array([0.5, 0.02]) / 0.52, rtol=1e-5)
-    np.testing.assert_allclose(leagues.weights(league, 0.0, 0.0), [0.5, 0.5, 0, 0, 0], atol=1e-6)
-    empty = leagues.weights(tiny_league(bots=2), 1.0, 0.25)
-    np.testing.assert_allclose(empty, [0, 0, 0, 0.5, 0.5])
-
-
-def test_groups_change_opponents_in_turn():
-    league = dataclasses.replace(tiny_league(), born=jnp.array([0, 0, 0]), taken=jnp.int32(3))
-    draw = jax.jit(leagues.draw, static_argnums=(3, 4, 5))
-    seen = [set(), set()]
-    changed = []
-    for turn in range(40):
-        new = draw(league, jax.random.key(turn), jnp.int32(turn), 4, 1.0, 0.5)
-        moved = np.asarray(new.opponent != league.opponent)
-        np.testing.assert_array_equal(new.fair, np.asarray(league.fair) & ~moved[:, None])
-        changed += [(turn % 4, g) for g in np.flatnonzero(moved) if turn]
-        for g in (0, 1):
-            seen[g].add(int(new.opponent[g]))
-        league = dataclasses.replace(new, fair=jnp.ones((2, 4), bool))
-    assert set(changed) == {(0, 0), (2, 1)}
-    assert seen == [{0, 1, 2, 3}] * 2
-
-
-def test_only_whole_games_count():
-    """Two groups of two rows; the first row of group 0 began against somebody else."""
-    league = dataclasses.replace(
-        leagues.start({"w": jnp.zeros(2)}, 3, 1, 2, 2),
-        opponent=jnp.array([1, 3]),
-        fair=jnp.array([[False, True], [True, True]]),
-        games=jnp.array([2.0, 2.0, 2.0, 2.0]),
-    )
-    done = jnp.array([[[1, 1], [0, 0]], [[0, 0], [0, 0]], [[1, 0], [0, 1]]], bool)
-    score = jnp.array([[[1, 1], [0, 0]], [[0, 0], [0, 0]], [[0.5, 0], [0, 1]]])
-    got = leagues.record(league, done, score, 0.5)
-    np.testing.assert_array_equal(got.games, [1, 1 + 2, 1, 1 + 1])
-    np.testing.assert_array_equal(got.wins, [0, 1.5, 0, 1])
-    assert got.fair.all()
-    same = leagues.record(dataclasses.replace(league, opponent=jnp.array([1, 1])), done, score, 0.5)
-    np.testing.assert_array_equal(same.games, [1, 1 + 3, 1, 1])
 
 
 # ---- settings ----
