@@ -22,6 +22,7 @@ import safetensors
 import safetensors.numpy
 
 from jaxgames.core import Game
+from jaxgames.view import Viewer, Whole
 
 FORMAT = "jaxgames-bundle/1"
 TENSORS, META = "model.safetensors", "model.json"
@@ -60,17 +61,19 @@ def describe(game: Game, *, agent: str, network: Any, **more: Any) -> dict[str, 
     Args:
       agent: kind of agent the weights belong to ("alphazero", "mcts_dqn").
       network: dataclass of the network's settings.
-      more: JSON values: step, run, search, strength (with its interval), ...
+      more: JSON values: step, run, search, strength (with its interval), ...; `view` is the size
+        of what the weights see of the game (`Viewer.size`), all of it where it is not given.
     """
+    viewer = viewer_of(more, game)
     return {
         "format": FORMAT,
         "game": game.id,
         "game_version": game.version,
         "rules": _plain(game.rules),
         "rules_sha256": _hash(_plain(game.rules)),
-        "num_actions": game.num_actions,
+        "num_actions": viewer.num_actions,
         "num_teams": game.num_teams,
-        "observation": _observation_spec(game),
+        "observation": _observation_spec(viewer),
         "agent": agent,
         "network": _plain(network),
         "licence": "MIT",
@@ -165,23 +168,47 @@ def read_meta(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def check_game(meta: Mapping[str, Any], game: Game) -> None:
-    """Raise BundleError unless the bundle was made for this game, under the same values of
-    `game.bound_rules`; options that this version does not know bind as well."""
+    """Raise BundleError unless the bundle was made for this game as its view shows it, under the
+    same values of the view's `bound_rules`; options that this version does not know bind as well.
+
+    What counts is what the network sees and chooses among: through a view of fixed size a game
+    may have more actions than the one learnt in.
+    """
+    viewer = viewer_of(meta, game)
     theirs, ours = meta["rules"], _plain(game.rules)
-    bound = {*game.bound_rules, *(theirs.keys() - ours.keys())}
+    bound = {*viewer.bound_rules, *(theirs.keys() - ours.keys())}
     odd = [k for k in theirs | ours if k in bound and theirs.get(k) != ours.get(k)]
     for field, want in (("game", game.id), ("game_version", game.version)):
         if meta[field] != want:
             raise BundleError(field, f"the bundle has {meta[field]!r}, the game {want!r}")
     if odd:
         raise BundleError("rules", f"trained with other rules ({', '.join(odd)})")
-    for field, want in (
-        ("rules_sha256", _hash(theirs)),
-        ("num_actions", game.num_actions),
-        ("observation", _observation_spec(game)),
-    ):
-        if meta[field] != want:
-            raise BundleError(field, f"the bundle has {meta[field]!r}, the game {want!r}")
+    if meta["rules_sha256"] != _hash(theirs):
+        raise BundleError("rules_sha256", f"is not that of the rules in {META}")
+    if meta["num_actions"] != viewer.num_actions:
+        raise BundleError(
+            "num_actions",
+            f"the bundle chooses among {meta['num_actions']} actions, in this game it would have "
+            f"{viewer.num_actions}",
+        )
+    if meta["observation"] != (shown := _observation_spec(viewer)):
+        raise BundleError(
+            "observation",
+            f"the bundle sees {_sizes(meta['observation'])}, this game shows {_sizes(shown)}",
+        )
+
+
+def viewer_of(meta: Mapping[str, Any], game: Game) -> Viewer:
+    """How the weights of a bundle see `game`; raises BundleError for a view it does not have."""
+    size = meta.get("view", 0)
+    if type(size) is not int or size < 0:
+        raise BundleError("view", f"a size, or 0, got {size!r}")
+    if "view" not in meta:
+        return Whole(game)
+    try:
+        return game.viewer(size)
+    except ValueError as error:
+        raise BundleError("view", str(error).partition(": ")[2] or str(error)) from None
 
 
 def flatten(params: Mapping) -> dict[str, np.ndarray]:
@@ -272,14 +299,19 @@ def _number_lists(tree: Any) -> Any:
     return tree
 
 
-def _observation_spec(game: Game) -> dict[str, Any]:
+def _observation_spec(viewer: Viewer) -> dict[str, Any]:
     def observed(key):
-        return game.observe(game.init(key), np.int32(0))
+        state = viewer.game.init(key)
+        return viewer.observe(state, np.int32(0), viewer.focus(state))
 
     spec = jax.eval_shape(observed, jax.random.key(0))
     return {
         name: [np.dtype(leaf.dtype).name, list(leaf.shape)] for name, leaf in flatten(spec).items()
     }
+
+
+def _sizes(spec: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, (_, shape) in spec.items())
 
 
 def _hash(rules: Mapping[str, Any]) -> str:

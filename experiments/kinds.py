@@ -46,9 +46,9 @@ class Kind:
         """Shapes and dtypes of what a bundle holds."""
         return jax.eval_shape(model.init, jax.random.key(0))
 
-    def about(self, config: Any) -> dict[str, Any]:
+    def about(self, config: Any, model: Any) -> dict[str, Any]:
         """Metadata of its bundles beside the network."""
-        del config
+        del config, model
         return {}
 
 
@@ -67,8 +67,8 @@ class MuZero(Kind):
     def shapes(self, model):
         return muzero.shapes(model)
 
-    def about(self, config):
-        return muzero.describe(config.muzero.thinking, config.muzero.view)
+    def about(self, config, model):
+        return muzero.describe(config.muzero.thinking, model.viewer.size)
 
 
 KINDS = {

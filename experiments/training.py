@@ -345,7 +345,7 @@ class Trainer:
             run=self.folder.name,
             seed=self.config.seed,
             commit=run_folder.commit(),
-            **self.kind.about(self.config),
+            **self.kind.about(self.config, self.model),
             **more,
         )
 

@@ -34,7 +34,15 @@ class Viewer(abc.ABC):
 
     game: Game
 
+    @property
+    def bound_rules(self) -> tuple[str, ...]:
+        """As `Game.bound_rules`, of weights that see the game through this viewer."""
+        return self.game.bound_rules
+
     # ---- sizes ----
+
+    #: What `game.viewer` takes for a viewer of these sizes; 0: all of the game is seen.
+    size = 0
 
     @property
     @abc.abstractmethod
@@ -84,7 +92,10 @@ class Viewer(abc.ABC):
         """What seat `player` (int32[]) sees, from that seat.
 
         Returns {"board": int8[h, w, C], "features": float32[F]} and, where the view is a part
-        of a larger board, "whole": int8[rows, cols, C'], the coarse board (`heat_shape`).
+        of a larger board, "whole": int8[rows, cols, C'], the coarse board (`heat_shape`). Where
+        lines go on beyond the observed board there may be "around": int8[h + 2 m, w + 2 m], the
+        cells of the observed board and m more on each side: the seats from `player` on 0..P-1,
+        P empty, P + 1 off the board.
         """
 
     @abc.abstractmethod

@@ -157,9 +157,9 @@ def _focus(viewer: Any, weights: Array, states: State, view: Any) -> Array:
 def _aux(game, model, config, sample, last, states, view, played, alive) -> dict[str, Array]:
     """Answers to the auxiliary heads, for each step [N, K + 1]; empty without them.
 
-    "next_action": int32, what the next seat did, -1: unknown. "plies_left": float32, as shares of
-    the longest game, -1: unknown. "runs": int8[..., h, w, P, R] of the end (`Viewer.ending`),
-    the step's mover first.
+    "next_action": int32, what the next seat did, -1: unknown. "plies_left": float32, log2(1 + n)
+    / 8 of n plies, the same on every board, -1: unknown. "runs": int8[..., h, w, P, R] of the end
+    (`Viewer.ending`), the step's mover first.
     """
     if not (config.weights.aux and model.config.auxiliary):
         return {}
@@ -171,7 +171,7 @@ def _aux(game, model, config, sample, last, states, view, played, alive) -> dict
     known = sample.over[:, None] & alive
     found = {
         "next_action": jnp.pad(later, ((0, 0), (0, 1)), constant_values=-1),
-        "plies_left": jnp.where(known, left / game.max_steps, -1.0),
+        "plies_left": jnp.where(known, jnp.log2(1.0 + jnp.maximum(left, 0)) / 8, -1.0),
     }
     if last is not None and (ending := _ending(model, last, states, view)) is not None:
         found["runs"] = jnp.where(known[..., None, None, None, None], ending, -1)

@@ -70,11 +70,8 @@ class EightInARow(core.Game):
 
     @property
     def bound_rules(self) -> tuple[str, ...]:
-        """Who plays for what; and the board where it is seen whole, in a bucket any that fits."""
-        bound = ("players", "profile", "payoffs", "unit")
-        if max(self.rules.shape) > observe.WINDOW:
-            return bound
-        return (*bound, "bucket") if self.rules.bucket else (*bound, "bucket", "rows", "cols")
+        """Those of the game's own view; a crop is bound to no board."""
+        return self.viewer().bound_rules
 
     @property
     def forms(self):

@@ -41,14 +41,20 @@ def plane_names(options: rules.Rules) -> tuple[str, ...]:
     return names + tuple(f"worth {level} to {s}" for level in _LEVELS for s in seats)
 
 
-def feature_names(options: rules.Rules) -> tuple[str, ...]:
-    """Names of the features. The first two change places when the board is transposed."""
-    seats = _seats(options)
+def run_lengths(options: rules.Rules) -> int:
+    """How many lengths below the win length have their runs counted where the options say how
+    long runs can be."""
+    return min(options.longest - 1, RUN_LENGTHS)
+
+
+def feature_names(options: rules.Rules, shown: int | None = None) -> tuple[str, ...]:
+    """Names of the features, with runs of `shown` lengths (None: `run_lengths`). The first two
+    change places when the board is transposed."""
+    seats, shown = _seats(options), run_lengths(options) if shown is None else shown
     names = ["rows", "cols", "win length", "capped", "plies left", "filled"]
     names += [f"{s} to move" for s in seats]
     names += [f"sits on {seat}" for seat in range(options.players)]
-    lengths = range(1, min(options.longest - 1, RUN_LENGTHS) + 1)
-    names += [f"runs of {s}, {i} short" for s in seats for i in lengths]
+    names += [f"runs of {s}, {i} short" for s in seats for i in range(1, shown + 1)]
     if options.unit == "session":
         names += [*(f"points of {s}" for s in seats), "games left"]
     return tuple(names)
@@ -101,14 +107,15 @@ def observe(state: rules.State, player: jax.Array) -> dict[str, jax.Array]:
     }
 
 
-def features(state: rules.State, player: jax.Array) -> jax.Array:
-    """float32[F], named by `feature_names`.
+def features(state: rules.State, player: jax.Array, shown: int | None = None) -> jax.Array:
+    """float32[F], named by `feature_names` with the same `shown`.
 
     Sides / 100; win length / 10; plies left at most 250, / 250; stones as a share of the cells;
     counts of runs n as log2(1 + n) / 4, those one short of the win length first; points and
     games left as shares (rule book 1.8).
     """
     options = state.game.rules
+    shown = run_lengths(options) if shown is None else shown
     rows, cols, win_length, cap = state.sizes
     seats = np.arange(options.players)
     ply = state.ply.astype(jnp.int32)
@@ -122,19 +129,18 @@ def features(state: rules.State, player: jax.Array) -> jax.Array:
         ply / (rows * cols),
         seats == (state.current_player - player) % options.players,
         seats == player,
-        jnp.log2(1 + _runs(state, player, win_length).astype(jnp.float32)).ravel() / 4,
+        jnp.log2(1 + _runs(state, player, shown).astype(jnp.float32)).ravel() / 4,
     ]
     if options.unit == "session":
         parts.append(session.session_vector(state, player))
     return jnp.concatenate([jnp.atleast_1d(jnp.asarray(p, jnp.float32)) for p in parts])
 
 
-def _runs(state: rules.State, player, win_length) -> jax.Array:
-    """int[P, N], from `player` on: how many runs are 1, 2, ..., N short of the win length."""
-    shown = min(state.runs.shape[1], RUN_LENGTHS)
+def _runs(state: rules.State, player, shown: int) -> jax.Array:
+    """int[P, shown], from `player` on: how many runs are 1, 2, ... short of the win length."""
     lengths = np.arange(1, state.runs.shape[1] + 1)
     runs = jnp.roll(state.runs, -player, axis=0)
-    missing = win_length - lengths == np.arange(1, shown + 1)[:, None]  # [N, K - 1]
+    missing = state.sizes[2] - lengths == np.arange(1, shown + 1)[:, None]  # [N, K - 1]
     return jnp.sum(jnp.where(missing, runs[:, None, :], 0), axis=-1)
 
 

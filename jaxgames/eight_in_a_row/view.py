@@ -13,17 +13,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import view
-from jaxgames.eight_in_a_row import lines, observe
+from jaxgames.eight_in_a_row import lines, observe, rules
 from jaxgames.eight_in_a_row.observe import COARSE, WINDOW
 
 #: Far cells of a view (rule book 2).
 SLOTS = 16
 #: Cells off the board beside the crop are told up to here.
 _GAP = 21
+#: Cells beyond the crop's sides that lines of its cells are told of.
+AROUND = rules.BUCKET_WIN_LENGTH - 1
+#: Options that weights are bound to wherever sizes are data.
+_BOUND = ("players", "profile", "payoffs", "unit")
 
 
 def viewer(game, size: int = 0) -> view.Viewer:
     """The whole board where it fits into 21 x 21, or a crop of `size` x `size` if asked for.
+
+    A crop of one size looks alike on every board: what learns through it plays them all.
 
     Raises ValueError for a size no crop can have.
     """
@@ -37,6 +43,13 @@ def viewer(game, size: int = 0) -> view.Viewer:
 @dataclasses.dataclass(frozen=True)
 class WholeBoard(view.Whole):
     """All cells, with the symmetries of the board: 8, or 4 of a rectangle."""
+
+    @property
+    def bound_rules(self):
+        """Who plays for what, and the board: in a bucket any that fits."""
+        if self.game.rules.bucket:
+            return (*_BOUND, "bucket")
+        return (*_BOUND, "bucket", "rows", "cols", "win_length")
 
     @property
     def symmetries(self) -> int:
@@ -86,6 +99,11 @@ class Crop(view.Viewer):
 
     size: int = WINDOW
     num_slots: int = SLOTS
+
+    @property
+    def bound_rules(self):
+        """Who plays for what: nothing that is seen depends on the board."""
+        return _BOUND
 
     # ---- sizes ----
 
@@ -183,7 +201,8 @@ class Crop(view.Viewer):
     # ---- seeing ----
 
     def observe(self, state, player, view):
-        """{"board": int8[size, size, 7 P + 1], "whole": int8[21, 21, P + 2], "features"}.
+        """{"board": int8[size, size, 7 P + 1], "around": int8[size + 14, size + 14],
+        "whole": int8[21, 21, P + 2], "features"}.
 
         The channels of "board" are those of `observe.plane_names`; of "whole" shares of a coarse
         cell's area (127: all) taken by the seats from `player` on, empty, and within the crop.
@@ -193,20 +212,27 @@ class Crop(view.Viewer):
         corner = view.corner.astype(jnp.int32)
         rows, cols = (corner[i] + np.arange(self.size) for i in (0, 1))
         place = rows[:, None] * state.cells.shape[1] + cols
-        margin = self.game.rules.longest - 1
-        around = self._cut(state.cells, corner, -1, margin)
-        seen = observe.board(around, place, state, player, margin)
+        reach = self.game.rules.longest - 1
+        cells = self._cut(state.cells, corner, -1, reach)
+        seen = observe.board(cells, place, state, player, reach)
         return {
             "board": seen,
+            "around": self._around(state, player, corner),
             "whole": self._whole(state, player, corner),
             "features": jnp.concatenate(
                 [
-                    observe.features(state, player),
+                    observe.features(state, player, observe.RUN_LENGTHS),
                     self._gaps(state, corner),
                     self._slot_features(state, player, view).ravel(),
                 ]
             ),
         }
+
+    def _around(self, state, player, corner):
+        seats = self.game.num_players
+        cells = self._cut(state.cells, corner, -1, AROUND)
+        return jnp.select([cells < 0, cells == 0], [seats + 1, seats],
+                          (cells - 1 - player) % seats).astype(jnp.int8)  # fmt: skip
 
     def _whole(self, state, player, corner):
         height, width = state.cells.shape
@@ -228,7 +254,9 @@ class Crop(view.Viewer):
         """float32[E, slot_width]."""
         used = view.cells >= 0
         free = self._slots_legal(state, view)
-        runs = jnp.roll(view.runs, -player, axis=1) / state.sizes[2]
+        # a run is told up to the win length, however long ones the program counts
+        runs = jnp.roll(view.runs, -player, axis=1)
+        runs = jnp.minimum(runs, state.sizes[2]) / state.sizes[2]
         at = jnp.stack(jnp.divmod(view.cells, state.cells.shape[1]), axis=1)
         # from the middle of the crop, which lies on a cell or between two
         away = 2 * (at - view.corner) - (self.size - 1)
@@ -292,7 +320,7 @@ class Crop(view.Viewer):
 
     def turn(self, observation, i):
         features = _turn_sides(observation["features"], i)
-        first = len(observe.feature_names(self.game.rules))
+        first = len(observe.feature_names(self.game.rules, observe.RUN_LENGTHS))
         head, gaps, slots = jnp.split(features, [first, first + 4])
         # above, below, left, right are what [2, 2] arrays are turned into
         gaps = _turn_pairs(gaps.reshape(2, 2), i).ravel()
@@ -301,6 +329,7 @@ class Crop(view.Viewer):
         slots = jnp.concatenate([slots[:, :-2], away], axis=1).ravel()
         return {
             "board": view.turn_board(observation["board"], i),
+            "around": view.turn_board(observation["around"], i),
             "whole": view.turn_board(observation["whole"], i),
             "features": jnp.concatenate([head, gaps, slots]),
         }

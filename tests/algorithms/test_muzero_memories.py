@@ -100,13 +100,14 @@ def test_patterns_are_the_formula():
     w = jax.tree.map(np.asarray, params["patterns"])
     layer = patterns.Patterns(c, grid, SEATS)
     nnx.update(layer, nnx.State(params["patterns"]))
-    board = seen(model)["board"]
+    observation = seen(model)
+    reach = (observation["around"].shape[1] - observation["board"].shape[1]) // 2
     h = np.random.default_rng(0).normal(size=(BATCH, grid.patches + 1, c.width))
-    got = np.asarray(jit(layer)(jnp.asarray(h, jnp.float32), board))
+    got = np.asarray(jit(layer)(jnp.asarray(h, jnp.float32), observation))
 
-    code = np.asarray(patterns.codes(jnp.asarray(board), SEATS))
+    code = observation["around"]
     sizes = patterns.primes(c.pattern_heads, c.pattern_table)
-    index = np.asarray(patterns.places(jnp.asarray(code), SEATS, c.line_length, sizes))
+    index = np.asarray(patterns.places(jnp.asarray(code), SEATS, c.line_length, sizes, reach))
     first = [0, sizes[0]]
     e = sum(w["table"][index[..., d, j] + first[j]] for d in range(4) for j in range(2))
 

@@ -43,6 +43,8 @@ def seen(model, seed=0, batch=BATCH):
     board = np.zeros((batch, *shapes["board"].shape), np.int8)
     board[..., : seats + 1] = np.eye(seats + 1)[rng.integers(0, seats + 1, board.shape[:3])]
     made["board"] = board
+    if "around" in made:
+        made["around"] %= seats + 2
     if slots := model.grid.slots:
         width = model.viewer.slot_width
         made["features"][:, -slots * width : -(slots - 1) * width] = 0.0

@@ -66,9 +66,9 @@ def test_settings_reach_the_network_and_the_view():
     config = configs.load("eight_in_a_row/large_smoke").config
     model = KINDS["muzero"].model(configs.make_game(config), config)
     assert model.config.focus and model.looks and model.viewer.num_actions == 457
-    about = KINDS["muzero"].about(config)
+    about = KINDS["muzero"].about(config, model)
     assert about == {
-        "view": 0,
+        "view": 21,  # chosen for 100x100, and the same on every board
         "thinking": {"dynamics": "rules", "paranoid": False, "discount": 1.0},
     }
 

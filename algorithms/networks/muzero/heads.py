@@ -84,8 +84,8 @@ class Auxiliary(nnx.Module):
 
     A dict: "next_action" float32[B, V] logits of the next mover's action; "runs" float32[B,
     height, width, P, RUNS] logits that a cell will at the end be part of seat p's run of at
-    least k - 3 + j stones, the mover's seat first; "plies_left" float32[B], of the game's
-    longest course.
+    least k - 3 + j stones, the mover's seat first; "plies_left" float32[B], as
+    log2(1 + n) / 8.
     """
 
     def __init__(self, config: MuZeroNetworkConfig, grid: Grid, seats: int):

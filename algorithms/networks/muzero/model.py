@@ -92,7 +92,7 @@ class Network(nnx.Module):
         for i in range(self.config.layers):
             # Lines are asked for once tokens have seen each other.
             if self.config.patterns and i == min(1, self.config.layers - 1):
-                h = self.patterns(h, observation["board"])
+                h = self.patterns(h, observation)
             h = getattr(self, f"layer{i}")(h, there)
         if self.has_slots:
             slots, used = self.slots(observation["features"])

@@ -54,22 +54,24 @@ def multipliers(heads: int, length: int) -> np.ndarray:
     return drawn.integers(0, 2**32, (heads, 2 * length - 1), dtype=np.uint32) | np.uint32(1)
 
 
-def places(code: Array, seats: int, length: int, sizes: tuple[int, ...]) -> Array:
+def places(code: Array, seats: int, length: int, sizes: tuple[int, ...], margin: int = 0) -> Array:
     """int32[B, H, W, 4, J]: place of each cell's pattern in each direction in table j.
+
+    `code` is [B, H + 2 margin, W + 2 margin]; beyond that all is off the board.
 
     The hash is the sum of code times multiplier over the pattern, of it and its mirror image
     the smaller, modulo the table's size.
     """
-    height, width = code.shape[1:]
-    reach = length - 1
-    pad = ((0, 0), (reach, reach), (reach, reach))
+    height, width = (side - 2 * margin for side in code.shape[1:])
+    reach = max(length - 1, margin)
+    pad = ((0, 0), (reach - margin, reach - margin), (reach - margin, reach - margin))
     code = jnp.pad(code.astype(jnp.uint32), pad, constant_values=np.uint32(seats + 1))
     by = multipliers(len(sizes), length)
     found = []
     for dr, dc in DIRECTIONS:
         line = [
             code[:, reach + i * dr :, reach + i * dc :][:, :height, :width]
-            for i in range(-reach, length)
+            for i in range(1 - length, length)
         ]
         for j, size in enumerate(sizes):
             there = sum(t * a for t, a in zip(line, by[j], strict=True))
@@ -90,9 +92,14 @@ class Patterns(nnx.Module):
         self.key = Dense(c.pattern_width, c.width, bias=False)
         self.value = Dense(c.pattern_width, c.width, bias=False)
 
-    def __call__(self, h: Array, board: Array) -> Array:
-        """h float32[B, M + 1, D], board int8[B, H, W, C]; h with its patch tokens changed."""
-        index = places(codes(board, self.seats), self.seats, self.length, self.sizes)
+    def __call__(self, h: Array, observation: dict[str, Array]) -> Array:
+        """h float32[B, M + 1, D] with its patch tokens changed, by "board" int8[B, H, W, C] and,
+        where lines go on beyond it, "around" (`Viewer.observe`)."""
+        board, around = observation["board"], observation.get("around")
+        code, margin = codes(board, self.seats), 0
+        if around is not None:
+            code, margin = around, (around.shape[1] - board.shape[1]) // 2
+        index = places(code, self.seats, self.length, self.sizes, margin)
         starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int32)
         e = self.table[...][index + starts].sum((-3, -2))  # [B, H, W, E]
         e = self.grid.cut(e)  # [B, M, cells, E]
