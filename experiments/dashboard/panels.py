@@ -21,7 +21,7 @@ class Chart:
     names: metrics, in the order in which they are drawn.
     log: the vertical axis is logarithmic.
     share: values are shares, 0..1.
-    missing: how to have these metrics, for a panel that is empty.
+    missing: settings that turn these metrics on, for a chart that is empty.
     """
 
     id: str
@@ -59,7 +59,7 @@ PANELS = (
             Chart("winrate", "Win rate, 95 % interval", ("eval/winrate/*",), share=True,
                   missing=_EVALS),
             Chart("rating", "Rating, 2 sigma", ("eval/rating/*",),
-                  missing="league or population training records ratings"),
+                  missing="train.eval.opponents=[random,greedy]"),
         ),
     ),
     Panel(
@@ -72,15 +72,15 @@ PANELS = (
         "Policy and search",
         (
             Chart("entropy", "Entropy", ("policy/entropy", "policy/target_entropy"),
-                  missing="agent=alphazero, muzero, ppo or imitation"),
+                  missing="agent=alphazero | muzero | ppo | imitation"),
             Chart("entropy_share", "Entropy as a share of log(legal)", ("policy/entropy_share",),
-                  share=True, missing="agent=alphazero, muzero, ppo or imitation"),
+                  share=True, missing="agent=alphazero | muzero | ppo | imitation"),
             Chart("kl", "KL divergence", ("policy/kl_target", "policy/kl"), log=True,
-                  missing="agent=alphazero, muzero or ppo"),
+                  missing="agent=alphazero | muzero | ppo"),
             Chart("top1", "Agreement and mass", ("policy/top1_agree", "policy/top1_agree_choice",
                   "policy/illegal_mass", "policy/clip_share"), share=True,
-                  missing="agent=alphazero, muzero or imitation"),
-            Chart("search", "Search", ("search/*",), missing="agent=alphazero or muzero"),
+                  missing="agent=alphazero | muzero | imitation"),
+            Chart("search", "Search", ("search/*",), missing="agent=alphazero | muzero"),
         ),
     ),
     Panel(
@@ -88,10 +88,10 @@ PANELS = (
         "Value",
         (
             Chart("explained", "Explained variance", ("value/explained_var",
-                  "val/value/explained_var"), missing="a learner with a value head"),
+                  "val/value/explained_var"), missing="agent=alphazero | muzero | ppo | imitation"),
             Chart("bias", "Errors of the value", ("value/bias_abs", "value/td_abs",
                   "value/unrolled_error", "value/advantage_spread", "value/calibration",
-                  "val/calibration"), missing="a learner with a value head"),
+                  "val/calibration"), missing="agent=alphazero | muzero | ppo | imitation"),
         ),
         extra="reliability",
         missing="agent=imitation imitation.validation_batches=4",
@@ -101,11 +101,11 @@ PANELS = (
         "Seats and places",
         (
             Chart("outcome", "Mean outcome by seat", ("selfplay/outcome/*",),
-                  missing="a learner that plays itself"),
+                  missing="agent=alphazero | mcts_dqn | muzero | ppo"),
             Chart("games", "Length of games", ("selfplay/length_mean",),
-                  missing="a learner that plays itself"),
+                  missing="agent=alphazero | mcts_dqn | muzero | ppo"),
             Chart("ends", "How games end", ("selfplay/draws", "selfplay/cap_share"), share=True,
-                  missing="a learner that plays itself"),
+                  missing="agent=alphazero | mcts_dqn | muzero | ppo"),
         ),
         extra="placements",
         missing=_EVALS,
@@ -125,9 +125,9 @@ PANELS = (
         "replay",
         "Replay",
         (
-            Chart("replay", "Positions", ("replay/size",), missing="a learner with a replay"),
+            Chart("replay", "Positions", ("replay/size",), missing="agent=alphazero | mcts_dqn | muzero | imitation"),
             Chart("age", "Age", ("replay/age*", "replay/reuse", "actor/staleness"),
-                  missing="a learner with a replay that records ages"),
+                  missing="agent=alphazero | mcts_dqn | muzero"),
         ),
     ),
     Panel(
@@ -148,7 +148,7 @@ PANELS = (
         (Chart("league", "Wins against the league", ("league/win", "league/win/*"), share=True,
                missing="agent=ppo ppo.snapshots=8"),),
         extra="matrix",
-        missing="agent=ppo ppo.snapshots=8, or train.eval.opponents with several names",
+        missing="train.eval.opponents=[random,greedy]",
     ),
     Panel(
         "population",
