@@ -25,10 +25,11 @@ from algorithms import agents, arena, bundle, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import TrainState
 from configs import ConfigError, make_game
-from experiments import errors, health, run_folder
+from experiments import errors, health, run_folder, showcase
 from experiments.interrupts import Interrupts
 from experiments.kinds import KINDS
 from experiments.progress import Progress
+from jaxgames import record
 from jaxgames.core import Game
 
 #: Where a run keeps the critic of its best weights, for runs that start from it.
@@ -296,6 +297,7 @@ class Trainer:
             values[f"eval/winrate/{name}/high"] = evaluation.winrate.high
             values[f"eval/games/{name}"] = evaluation.alone.size
             self.folder.games(str(step), evaluation.rows())
+        self._show(state, step, interrupts)
         values["time/eval"] = time.monotonic() - start
         self._metric("eval", step, env_steps, values)
         texts = [f"{n} {r}" for n, r in zip(self.opponents, rates, strict=True)]
@@ -315,6 +317,23 @@ class Trainer:
             self.game, seat, self.opponents[opponent], pairs, seed, opening=opening
         )
         return interrupts.run(work, self._tick)
+
+    def _show(self, state: TrainState, step: int, interrupts) -> None:
+        """Games against the first opponent for people to look at, in games/<step>.jsonl."""
+        settings, game = self.config.train.eval, self.game
+        other = next(iter(self.opponents))
+        mine = (agents.Seat(self.agents[settings.agent], state.params), settings.agent)
+        shown = []
+        for number in range(settings.games):
+            held = number % game.num_teams  # a seat of each team in turn
+            who = [mine if t == held else (self.opponents[other], other) for t in game.team_of]
+            seed = (self.config.seed + 1009 * step + number) % 2**32
+            play = functools.partial(
+                showcase.play, game, *zip(*who, strict=True), seed, {"step": step}
+            )
+            shown.append(interrupts.run(play, self._tick))
+        if shown:
+            record.write(self.folder.path / "games" / f"{step}.jsonl", shown)
 
     def _bundle(self, state: TrainState, rate: ratings.Interval, games: int) -> None:
         strength = {
