@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,7 +68,8 @@ def run_one(resolved: Resolved, flags: Flags, argv: Sequence[str]) -> dict[str, 
         trainer = Trainer(resolved, progress)
         with open_run(resolved, argv) as folder:
             progress.say(f"run folder: {folder.path}")
-            result = trainer.run(folder)
+            with _watched(folder.path, progress) if train.dashboard else contextlib.nullcontext():
+                result = trainer.run(folder)
     gate = resolved.config.gate
     for row in result["evaluations"][:1]:
         metrics = {name: ratings.Interval(**row[name]) for name in ratings.METRICS}
@@ -77,6 +80,13 @@ def run_one(resolved: Resolved, flags: Flags, argv: Sequence[str]) -> dict[str, 
                 f"{value:.4f}, wanted at least {gate.at_least:g}"
             )
     return result
+
+
+def _watched(path: pathlib.Path, progress: Progress):
+    """The dashboard of the run, from a process of its own, while the block lasts."""
+    from experiments.commands.dashboard import Beside
+
+    return Beside(path, progress.say)
 
 
 def show(result: dict[str, Any], resolved: Resolved) -> None:
