@@ -6,6 +6,7 @@ one HTML file is written.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -36,7 +37,14 @@ def main(call) -> int:
     if os.environ.get(BESIDE):
         os.nice(10)
         threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve.listen(build(catalogue), config.dashboard.host, config.dashboard.port, PAGE, say)
+    address = dict(host=config.dashboard.host, port=config.dashboard.port)
+    settings = dataclasses.replace(config.serve, **address)
+    app = build(catalogue, settings)
+    keys = app.state.keys
+    if keys.fresh:
+        say(f"token for reading, told once: {keys.read}")
+    code = f"#code={keys.code}" if keys.needed else ""
+    serve.listen(app, *address.values(), PAGE + code, say)
     return errors.DONE
 
 

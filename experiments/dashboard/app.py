@@ -9,18 +9,23 @@ from fastapi.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
+from configs.schema import ServeConfig
 from experiments.dashboard.run import Catalogue
-from experiments.serve import problems, runs
+from experiments.serve import problems, runs, security
 
 WEB = pathlib.Path(__file__).resolve().parents[1] / "web"
 PAGE = "/dashboard.html"
 
 
-def build(catalogue: Catalogue) -> FastAPI:
-    """The application for the runs of a catalogue."""
+def build(catalogue: Catalogue, settings: ServeConfig) -> FastAPI:
+    """The application for the runs of a catalogue; `settings` say who may look."""
+    keys = security.keys(settings)
     app = FastAPI(title="jaxgames dashboard", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.keys = keys
     problems.install(app)
     app.include_router(runs.of_catalogue(catalogue))
+    app.include_router(security.router(keys))
+    slots = runs.Slots(runs.STREAMS)
 
     @app.get("/health/live")
     def live() -> dict[str, str]:
@@ -33,7 +38,14 @@ def build(catalogue: Catalogue) -> FastAPI:
     @app.websocket("/")
     async def old(socket: WebSocket) -> None:
         """Where clients of the original dashboard connect: the first run that is listed."""
-        await runs.old_client(socket, catalogue, "", runs.Slots(runs.STREAMS))
+        if keys.scope(socket.headers) is None:
+            await socket.close(1008, "a token is needed")
+            return
+        await runs.old_client(socket, catalogue, "", slots)
 
     app.mount("/", StaticFiles(directory=WEB, html=True))
+    # the last is the outermost
+    app.add_middleware(security.Gate)
+    app.add_middleware(security.Fence, settings=settings, keys=keys)
+    app.add_middleware(security.Headed, settings=settings)
     return app

@@ -64,8 +64,17 @@ class Page {
     return found ? found[1].split(",").map(decodeURIComponent) : [];
   }
 
+  /** Swaps the code of an address such as "…#code=X", good once, for a cookie. */
+  async enter() {
+    const found = /^#code=(.+)$/.exec(location.hash);
+    if (!found || this.source.saved) return;
+    history.replaceState(null, "", location.pathname);
+    await fetch(address("/v1/session"), { method: "POST", headers: { Authorization: `Bearer ${found[1]}` } });
+  }
+
   async begin() {
     try {
+      await this.enter();
       const { runs, chosen, panels } = await this.source.get("/v1/runs");
       Object.assign(this, { listed: runs, panels });
       this.layout();
