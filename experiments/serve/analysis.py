@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.serve.service import Thought
+from experiments.serve.questions import Thought
 from jaxgames.core import Game, State
 
 #: Moves of which everything is told; of more only the numbers.
@@ -21,9 +21,10 @@ def of_thought(
 ) -> dict[str, Any] | None:
     """The analysis of `state`, of which `thought` came; None from one with nothing to show.
 
-    Returns {move, value, simulations, elapsed_ms, candidates, moves, ...asked}: `value` is per
-    seat; a candidate is {action, text, prior, visits, share, q, line}, its `q` per seat, null
-    where unknown; `moves` are [text, prior, visits, q of the mover], most looked at first.
+    Returns {move, value, simulations, elapsed_ms, candidates, moves, count, tree, ...asked}:
+    `value` is per seat; a candidate is {action, text, prior, visits, share, q, line}, its `q` per
+    seat, null where unknown; `moves` are [text, prior, visits, q of the mover], the choice first,
+    then most looked at; `count` all legal moves; `tree` as in `outline.branches`.
     """
     found = thought.analysis
     if found is None:
@@ -37,6 +38,7 @@ def of_thought(
     chosen = legal == thought.action
     order = np.lexsort((-prior, -weights, -visits, ~chosen))[:MOVES]
     total = max(float(visits.sum()), 1.0)
+    below = {child["text"]: child["value"] for child in (thought.tree or {}).get("children", [])}
     texts = [game.action_to_text(state, int(legal[i])) for i in order]
     candidates = [
         {
@@ -45,8 +47,8 @@ def of_thought(
             "prior": _round(prior[i]),
             "visits": _round(visits[i]),
             "share": _round(visits[i] / total),
-            "q": _per_seat(game, mover, q[i]),
-            "line": [text],
+            "q": _per_seat(game, mover, q[i], below.get(text)),
+            "line": [move["text"] for move in thought.lines.get(int(legal[i]), [])] or [text],
         }
         for i, text in zip(order[:CANDIDATES], texts, strict=False)
     ]
@@ -58,11 +60,12 @@ def of_thought(
     return dict(asked) | {
         "move": game.action_to_text(state, thought.action),
         "value": [_round(value[team]) for team in game.team_of],
-        "simulations": thought.simulations,
+        "simulations": thought.simulations * thought.worlds,
         "elapsed_ms": round(thought.elapsed_ms),
         "candidates": candidates,
         "moves": moves,
         "count": len(legal),
+        "tree": thought.tree,
     }
 
 
@@ -70,13 +73,16 @@ def _round(number: float) -> float | None:
     return round(float(number), 4) if math.isfinite(number) else None
 
 
-def _per_seat(game: Game, mover: int, q: float) -> list[float | None]:
-    """The mover's value by seat; known of the others only where what one wins the other loses."""
+def _per_seat(game: Game, mover: int, q: float, tree: Any) -> list[float | None]:
+    """The mover's value of a move, and as far as they are known those of the other seats: from
+    the search's tree, or where what one side wins the other loses."""
     own, team = _round(q), game.team_of[mover]
-    other = None
-    if own is not None and game.num_teams == 2 and game.reward_sum == 0:
-        other = round(-own, 4)
-    return [own if seat == team else other for seat in game.team_of]
+    if own is not None and tree is not None:
+        return [
+            own if side == team else _round(x) for side, x in zip(game.team_of, tree, strict=True)
+        ]
+    other = -own if own is not None and game.num_teams == 2 and game.reward_sum == 0 else None
+    return [own if side == team else other for side in game.team_of]
 
 
 # ---- from records ----

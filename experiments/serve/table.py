@@ -77,6 +77,7 @@ class Table:
       running: whether machines move when it is their turn.
       error: why a machine did not move, None.
       job: how the last analysis goes, None before the first.
+      waits: what the thinking waits for, None for nothing.
       names: of the players of a record, who do not sit here; None: those of the sitters.
     """
 
@@ -90,6 +91,7 @@ class Table:
         self.version, self.running = 0, not review
         self.error: dict[str, Any] | None = None
         self.job: dict[str, Any] | None = None
+        self.waits: str | None = None
         self.names: list[str] | None = None
         self.used = time.monotonic()
         self._seen_all = False  # a hidden hand was shown: what was played stays played
@@ -192,7 +194,7 @@ class Table:
         """What changes while somebody thinks."""
         thinking = self.waits_for
         return {"id": self.id, "version": self.version, "thinking": thinking, "error": self.error,
-                "running": self.running, "job": self.job}  # fmt: skip
+                "running": self.running, "job": self.job, "waits": self.waits}  # fmt: skip
 
     def _can(self, viewer: int | None) -> dict[str, bool]:
         undo = viewer is not None and viewer in self.people and not self.review

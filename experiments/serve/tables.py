@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from experiments.serve import analysis, dialog, problems
 from experiments.serve.problems import Problem
-from experiments.serve.service import Budget, Question, Service
+from experiments.serve.service import Budget, Question, Service, Thought
 from experiments.serve.table import ALL, HUMAN, NETWORK, Sitter, Table, replayed
-from jaxgames import core, record
+from jaxgames import core, move_list, record
 from jaxgames.core import FieldError, Game, State
 from jaxgames.match import Match
 
@@ -31,6 +31,10 @@ from jaxgames.match import Match
 LIMIT, IDLE_S, SPARE_S = 64, 4 * 3600.0, 600.0
 #: Moves of a record that a table replays.
 MAX_PLIES = 20_000
+#: Seconds for which a table waits for a program to be compiled, or for others to be served.
+PATIENCE_S = 900.0
+#: Nodes of a tree that a page draws.
+TREE_NODES = 120
 #: Simulations of an analysis where the request gives none.
 ANALYSIS_SIMULATIONS = 64
 
@@ -58,8 +62,8 @@ class GameBody(Body):
 
 
 class OpenBody(GameBody):
-    """A new game, or `record` (a JSON text, whose game counts) to look at, or with `seats` to
-    play on after `ply` of its moves."""
+    """A new game, or `record` (JSON or a list of moves, whose game counts) to look at, or with
+    `seats` to play on after `ply` of its moves."""
 
     game: Annotated[str, Field(max_length=64)] = ""
     seats: Annotated[list[SeatBody], Field(max_length=64)] | None = None
@@ -197,9 +201,8 @@ class Tables:
         while (seat := table.waits_for) is not None:
             state, sitter = table.match.state, table.sitters[seat]
             try:
-                thought = await self.service.think(
-                    _question(sitter, state, _seed(table, table.match.ply))
-                )
+                question = _question(sitter, state, _seed(table, table.match.ply))
+                thought = await self._patient(table, question)
 
                 def move(state=state, action=thought.action):
                     if table.match.state is state and table.waits_for is not None:
@@ -213,6 +216,22 @@ class Tables:
                 table.error = {"seat": seat, "detail": "the server failed; its log says why"}
             if table.error:
                 table.changed()
+
+    async def _patient(self, table: Table, question: Question) -> Thought:
+        """The answer, however long compiling takes and others keep the device; Problem for
+        what waiting does not mend."""
+        until = time.monotonic() + PATIENCE_S
+        try:
+            while True:
+                try:
+                    return await self.service.think(question)
+                except Problem as problem:
+                    if problem.retry_after is None or time.monotonic() > until:
+                        raise
+                    table.waits = problem.detail
+                    await asyncio.sleep(0.5)
+        finally:
+            table.waits = None
 
     # ---- analysis ----
 
@@ -273,7 +292,9 @@ class Tables:
         known = table.analysis.get(ply)
         if known and known["model"] == asked["model"]:
             return
-        thought = await self.service.think(_question(sitter, state, _seed(table, ply)))
+        question = _question(sitter, state, _seed(table, ply))
+        question = dataclasses.replace(question, lines=True, tree=TREE_NODES)
+        thought = await self._patient(table, question)
 
         def keep() -> None:
             if ply > table.match.ply or table.match.states[ply] is not state:
@@ -339,7 +360,7 @@ class Tables:
 
     def _from_record(self, body: OpenBody) -> Table:
         try:
-            found = record.loads(body.record)
+            found = _read(body.record)
             if len(found.moves) > MAX_PLIES:
                 rule = f"a table replays {MAX_PLIES} at most, got {len(found.moves)}"
                 raise record.RecordError("moves", rule)
@@ -360,6 +381,11 @@ class Tables:
             if known is not None and ply <= match.ply:
                 table.analysis[ply] = known
         return table
+
+
+def _read(text: str) -> record.Record:
+    """A record as JSON, or a list of moves; RecordError."""
+    return record.loads(text) if text.lstrip()[:1] == "{" else move_list.from_move_list(text)
 
 
 def _question(sitter: Sitter, state: State, seed: int) -> Question:
