@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +41,11 @@ class TrainState:
       games: int32[], games finished.
       nan_skips: int32[], optimiser steps left out because something was not finite.
       league: former selves and bots that it meets (`algorithms.league.League`); (): nobody.
+
+    `learned` are the fields that hold what was learned; members of a population copy these.
     """
+
+    learned: ClassVar[tuple[str, ...]] = ("params", "opt_state", "hyper")
 
     params: Any
     opt_state: Any
@@ -60,12 +64,13 @@ class TrainState:
 class Learner:
     """Attributes:
     init: `(key, params=None) -> TrainState`, compiled; consumes the key. Fresh weights are drawn
-      where none are given.
+      where none are given. With stages it takes `mix`, see `algorithms.curriculum`.
     run_chunk: `state -> (state, metrics)`, compiled, donates the state. Which phase runs
       (imitation of a teacher, then the learner's own play) follows from `state.updates`.
     update: one update of the learner's own play, not compiled, for `vmap` and tests.
     imitate: one update of the teacher's phase, not compiled; None without a teacher.
     chunk_updates: updates per chunk.
+    imitate_updates: updates of the teacher's phase.
     compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
     members: `state -> [(updates, params)]`, on the host: former selves that a run leaves behind, by
       the updates they had seen; None where there are none.
@@ -81,6 +86,7 @@ class Learner:
     imitate: Update | None
     chunk_updates: int
     compiled: Callable[[], tuple[int, int]]
+    imitate_updates: int = 0
     members: Callable[[TrainState], list[tuple[int, Any]]] | None = None
     standings: Callable[[TrainState], dict[str, float]] | None = None
     judge: Model | None = None
@@ -158,6 +164,16 @@ def report_metrics(report: optim.Report) -> Metrics:
     }
 
 
+def chunk(update: Update, length: int) -> Callable[[TrainState], tuple[TrainState, dict]]:
+    """`length` updates in a row, with what their metrics come to; not compiled."""
+
+    def run(state):
+        state, metrics = jax.lax.scan(lambda s, _: update(s), state, length=length)
+        return state, finish(total(metrics))
+
+    return run
+
+
 def make_learner(
     init: Callable[..., TrainState],
     update: Update,
@@ -171,15 +187,11 @@ def make_learner(
     `more` are the fields of `Learner` that not every learner has.
     """
 
-    def chunk(one: Update):
-        def run(state):
-            state, metrics = jax.lax.scan(lambda s, _: one(s), state, length=chunk_updates)
-            return state, finish(total(metrics))
+    def program(one: Update):
+        return jax.jit(chunk(one, chunk_updates), donate_argnums=0)
 
-        return jax.jit(run, donate_argnums=0)
-
-    own = chunk(update)
-    taught = chunk(imitate) if imitate is not None else None
+    own = program(update)
+    taught = program(imitate) if imitate is not None else None
 
     def run_chunk(state):
         if taught is not None and int(state.updates) < imitate_updates:
@@ -190,4 +202,5 @@ def make_learner(
         return own._cache_size(), taught._cache_size() if taught is not None else 0
 
     start = jax.jit(init)
+    more["imitate_updates"] = imitate_updates
     return Learner(start, run_chunk, update, imitate, chunk_updates, compiled, **more)

@@ -39,12 +39,19 @@ class OptimConfig:
     clip_norm: float = 1.0
 
     def __post_init__(self):
-        _range(self, "learning_rate", 0.0, 1.0)
-        _range(self, "warmup_steps", 0, 10**9)
-        _range(self, "decay_steps", 0, 10**9)
-        _range(self, "final_share", 0.0, 1.0)
-        _range(self, "weight_decay", 0.0, 1.0)
-        _range(self, "clip_norm", 1e-6, 1e6)
+        for field, limits in LIMITS.items():
+            _range(self, field, *limits)
+
+
+#: The least and the most that each number may be.
+LIMITS = {
+    "learning_rate": (0.0, 1.0),
+    "warmup_steps": (0, 10**9),
+    "decay_steps": (0, 10**9),
+    "final_share": (0.0, 1.0),
+    "weight_decay": (0.0, 1.0),
+    "clip_norm": (1e-6, 1e6),
+}
 
 
 def _range(config: Any, field: str, low: float, high: float) -> None:

@@ -157,13 +157,19 @@ class Replay:
         mass = state.priority**self.exponent if self.exponent else 1.0
         return jnp.where(self.ready(state), mass, 0.0).astype(jnp.float32)
 
-    def sample(self, state: ReplayState, key: Array, number: int) -> Sample:
+    def sample(
+        self, state: ReplayState, key: Array, number: int, among: Array | None = None
+    ) -> Sample:
         """`number` independent draws with replacement; consumes `key`.
 
         Inverse cumulative sums in two levels, columns and then rows, so that float32 sums
-        stay short. Needs `can_sample(state, 1)`.
+        stay short. Needs `can_sample(state, 1)`. Only entries `among` bool[L, B] are
+        drawn, where there is one that may be (None: all).
         """
         mass = self.weights(state)
+        if among is not None:
+            chosen = jnp.where(among, mass, 0.0)
+            mass = jnp.where(chosen.sum() > 0, chosen, mass)
         by_column = mass.sum(1)
         levels = jnp.cumsum(by_column)
         total = levels[-1]
@@ -200,6 +206,28 @@ class Replay:
             priority=state.priority.at[sample.column, sample.row].set(priority),
             max_priority=jnp.maximum(state.max_priority, priority.max()),
         )
+
+
+def within_budget(config: Any, item: Any, num_teams: int) -> Any:
+    """`config`, a learner's settings, with `replay_length` as long as `replay_bytes` allows (0: as
+    it is); `item` and `num_teams` as in `Replay.init`.
+
+    Raises:
+      ValueError: "replay_bytes: ..." where that is too short to learn from.
+    """
+    if not config.replay_bytes:
+        return config
+    replay = Replay(length=1, rows=config.games)
+    column = jax.eval_shape(lambda: replay.init(item, num_teams))
+    column = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(column))
+    length = min(config.replay_length, config.replay_bytes // column)
+    least = max(config.least_length, -(-config.learn_after // config.games))
+    if length < least:
+        raise ValueError(
+            f"replay_bytes: at least {least * column} for {least} steps of {config.games} games, "
+            f"which learning needs, got {config.replay_bytes}"
+        )
+    return dataclasses.replace(config, replay_length=length)
 
 
 def _invert(levels: Array, u: Array) -> Array:

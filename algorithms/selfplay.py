@@ -63,15 +63,21 @@ class Played:
     note: Any
 
 
-def start(game: Game, key: Array, games: int, opening_plies: int) -> Actor:
-    """`games` fresh games; consumes `key`."""
+#: `key -> State`: where a game begins.
+Deal = Callable[[Array], State]
+
+
+def start(
+    game: Game, key: Array, games: int, opening_plies: int, deal: Deal | None = None
+) -> Actor:
+    """`games` fresh games, dealt by `deal` (None: `game.init`); consumes `key`."""
     deal_key, opening_key = jax.random.split(key)
-    return _fresh(game, deal_key, opening_key, games, opening_plies)
+    return _fresh(game, deal_key, opening_key, games, opening_plies, deal)
 
 
-def _fresh(game, deal_key, opening_key, games, opening_plies) -> Actor:
+def _fresh(game, deal_key, opening_key, games, opening_plies, deal) -> Actor:
     return Actor(
-        states=jax.vmap(game.init)(jax.random.split(deal_key, games)),
+        states=jax.vmap(deal or game.init)(jax.random.split(deal_key, games)),
         ply=jnp.zeros(games, jnp.int32),
         opening=jax.random.randint(opening_key, (games,), 0, opening_plies + 1),
         returns=jnp.zeros((games, game.num_teams), jnp.float32),
@@ -107,6 +113,7 @@ def play(
     opening_plies: int,
     fresh: Actor | None = None,
     tell_ply: bool = False,
+    deal: Deal | None = None,
 ) -> tuple[Actor, Played, Metrics]:
     """`steps` actions in every game; consumes `key`.
 
@@ -115,11 +122,12 @@ def play(
       opening_plies: each new game opens with 0 to this many random actions.
       fresh: [B], what the rows' next games begin from; None: dealt here.
       tell_ply: `choose` gets int32[B], actions taken in each game so far, as a third argument.
+      deal: where games begin; None: `game.init`.
     """
     games = actor.ply.shape[0]
     deal_key, opening_key, play_key = jax.random.split(key, 3)
     if fresh is None:
-        fresh = _fresh(game, deal_key, opening_key, games, opening_plies)
+        fresh = _fresh(game, deal_key, opening_key, games, opening_plies, deal)
 
     def step(actor, key):
         choose_key, random_key, step_key = jax.random.split(key, 3)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from algorithms import optim
+from algorithms.king import KingConfig
+from algorithms.league import LeagueConfig
 from algorithms.learner import require
 from algorithms.muzero.loss import Weights
 from algorithms.muzero.play import Dynamics, Thinking
@@ -37,6 +39,7 @@ class Config:
     sample_plies: so many first actions of a game are drawn from the improved policy; later ones,
       and all with 0, are the search's choice.
     replay_length: steps of all games that the replay holds.
+    replay_bytes: what the replay may take; it is made shorter until it fits. 0: no limit.
     learn_after: positions that can be learned from before learning begins.
     batch_size: positions per optimiser step.
     batch_end: positions per optimiser step at the end of the schedule; 0: no schedule.
@@ -58,9 +61,11 @@ class Config:
     teacher_updates: updates of its phase, rounded up to whole chunks.
     teacher_steps: actions in every game per update of its phase.
     teacher_random: share of random moves in its games.
-    rival: rule bot that the agent also plays against; empty for none.
-    rival_share: share of the games in which the rival sits on every seat but one, the agent's,
-      which is another from game to game side by side. The rival's moves are no policy to learn.
+    rival, rival_share: a league of one rule bot, which holds all teams but one in this share of
+      the games; empty and 0 for none.
+    league: see `LeagueConfig`: former selves, by their bare networks, and bots in a share of the
+      games. Their moves are no policy to learn.
+    king: see `KingConfig`; instead of a league.
     weights: of the parts of the loss.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
@@ -79,6 +84,7 @@ class Config:
     opening_plies: int = 0
     sample_plies: int = 0
     replay_length: int = 256
+    replay_bytes: int = 0
     learn_after: int = 1024
     batch_size: int = 256
     batch_end: int = 0
@@ -101,6 +107,8 @@ class Config:
     teacher_random: float = 0.1
     rival: str = ""
     rival_share: float = 0.0
+    league: LeagueConfig = LeagueConfig()
+    king: KingConfig = KingConfig()
     weights: Weights = Weights()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig()
@@ -144,15 +152,36 @@ class Config:
         require(self, "td_steps", fit, "0 with a teacher, whose games hold no searched values")
         fit = bool(self.rival) or not self.rival_share
         require(self, "rival", fit, "needed for rival_share above 0")
-        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
-        least = max(longest, self.unroll + self.td_steps + 1)
+        require(self, "rival_share", 0.0 <= self.rival_share <= 1.0, "0 to 1")
+        alone = not (self.rival_share and self.league.share)
+        require(self, "rival_share", alone, "0 with a league, where the rival is one of its bots")
+        alone = not (self.king.enabled and self.met.share)
+        require(self, "king", alone, "not together with a league or a rival")
+        self.met.check(self.games)
+        require(self, "replay_bytes", self.replay_bytes >= 0, "not negative")
+        least = self.least_length
         require(self, "replay_length", self.replay_length >= least, f"at least {least}")
         room = self.replay_length * self.games
         require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
 
     @property
+    def met(self) -> LeagueConfig:
+        """The league, or that of the rival."""
+        if not self.rival_share:
+            return self.league
+        return LeagueConfig(
+            share=self.rival_share, groups=1, snapshots=0, bots=(self.rival,), bot_share=1.0
+        )
+
+    @property
     def thinking(self) -> Thinking:
         return Thinking(self.dynamics, self.paranoid, self.discount)
+
+    @property
+    def least_length(self) -> int:
+        """Steps that the replay has to hold."""
+        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
+        return max(longest, self.unroll + self.td_steps + 1)
 
     @property
     def largest_batch(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -168,6 +168,8 @@ class State(TrainState):
     """`critic` (`critic.Critic`) is `()` where there is none.
     So are `earned` (`shaping.start`) without shaping and `kept` (`situations.Kept`) without
     special situations. There is no replay (`()`)."""
+
+    learned: ClassVar[tuple[str, ...]] = (*TrainState.learned, "critic")
 
     critic: Any
     earned: Any

@@ -99,7 +99,7 @@ def test_the_rival_moves_for_all_seats_but_one_and_is_not_copied(played):
     ring, columns = played[1], slice(12, 24)
     seat = np.asarray(ring.items["state"].current_player)[columns]
     row = np.arange(8)
-    its = (row < 4) & (seat != row % 3)
+    its = (row >= 4) & (seat != (row - 4) % 3)
     action = np.asarray(ring.items["action"])[columns]
     bot = first_free(ring, columns)
     np.testing.assert_array_equal(action[its], bot[its])
