@@ -71,7 +71,7 @@ function plainFace(rank, suit) {
 function jokerFace(rank, t) {
   const ink = rank === "HR" ? "ink-red" : "ink-black";
   return html`<${Suit} suit="J" x=${4} y=${5} size=${18} ink=${ink} />
-    <text class=${`${ink} rank`} x="13" y="37" font-size="12">${t(rank === "HR" ? "joker.big" : "joker.small")}</text>
+    <text class=${`${ink} rank`} x="13" y="36" font-size="9.5">${t(rank === "HR" ? "joker.big" : "joker.small")}</text>
     <${Suit} suit="J" x=${19} y=${36} size=${21} ink=${ink} />`;
 }
 
@@ -90,7 +90,7 @@ export function Mini({name, as, t}) {
   const shape = suit || "J";
   const label = suit === "J" ? t(rank === "HR" ? "joker.big" : "joker.small") : rankText(rank);
   return html`<span class=${`mini ${isRed(name) ? "red" : ""}`}>
-    <span class="unseen-words">${words} </span>
+    <span class="hidden">${words} </span>
     <svg viewBox="0 0 100 100" aria-hidden="true"><path d=${SHAPES[shape]} /></svg><span aria-hidden="true">${label}</span>
     ${as && html`<b aria-hidden="true" class="as">→${roleMark(as)}</b>`}
   </span>`;

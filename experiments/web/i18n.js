@@ -48,7 +48,7 @@ const en = {
   "guandan.sort_rank": "Sort by rank",
   "guandan.sort_suit": "Sort by suit",
   "guandan.team": "team {team}",
-  "guandan.to_follow": "{name} follows; the trick is {owner}'s",
+  "guandan.to_follow": "{name} follows; to beat: the play of {owner}",
   "guandan.to_lead": "{name} leads",
   "guandan.to_return": "{name} returns a card",
   "guandan.to_tribute": "{name} pays tribute",

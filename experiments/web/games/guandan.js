@@ -117,7 +117,7 @@ function playWords(exact, chosen, scene, t) {
 
 /** A play in words: its type and what ranks it. */
 export function playName(play, t) {
-  const rest = play.text.replace(/^\S+ ?/, "").replace(/T/g, "10");
+  const rest = play.text.replace(/^\S+ ?/, "");
   return `${t(`type.${play.type}`)}${["PASS", "tribute", "back"].includes(play.type) ? "" : ` ${rest}`}`.trim();
 }
 
@@ -130,8 +130,8 @@ function standsFor(card, role, scene) {
 const PlayCards = ({cards, roles, scene, t}) =>
   cards.map((card, i) => html`<${Mini} key=${i} name=${card} as=${roles && standsFor(card, roles[i], scene)} t=${t} />`);
 
-const TeamMark = ({team, t}) => html`<svg class="badge" viewBox="-20 -20 40 40" role="img" aria-label=${t("guandan.team", {team: team + 1})}>
-  <g class=${`chip team${team + 1}`}>${team ? html`<rect x="-15" y="-15" width="30" height="30" rx="5" />` : html`<circle r="17" />`}<text y="7" font-size="20">${team + 1}</text></g></svg>`;
+const TeamMark = ({team, t}) => html`<svg class="badge" viewBox="-20 -20 40 40" role="img" aria-label=${t("guandan.team", {team})}>
+  <g class=${`chip team${team + 1}`}>${team ? html`<rect x="-15" y="-15" width="30" height="30" rx="5" />` : html`<circle r="17" />`}<text y="7" font-size="20">${team}</text></g></svg>`;
 
 // ---- the table ----
 
@@ -172,8 +172,8 @@ function Seat({scene, seat, spot, names, own, t}) {
   const passed = scene.passed.includes(seat.seat);
   const left = seat.place === null ? t("board.cards_left", {n: seat.left}) : t(`place.${seat.place}`);
   return html`<section class=${`seat ${spot} ${seat.seat === scene.mover ? "mover" : ""}`} data-testid=${`seat-${seat.seat}`} aria-label=${nameOf(names, seat.seat, t)}>
-    <h3><${TeamMark} team=${seat.team} t=${t} /> <span class="who">${nameOf(names, seat.seat, t)}</span>${seat.seat === scene.mover ? html` <span class="to-move" title=${t("board.to_move")}>◀<span class="unseen-words">${t("board.to_move")}</span></span>` : ""}</h3>
-    <p class=${`left ${seat.place === null && seat.left <= 10 ? "few" : ""}`}>${left}</p>
+    <h3><${TeamMark} team=${seat.team} t=${t} /> <span class="who">${nameOf(names, seat.seat, t)}</span>${seat.seat === scene.mover ? html` <span class="to-move" title=${t("board.to_move")}>◀<span class="hidden">${t("board.to_move")}</span></span>` : ""}</h3>
+    <p class=${`count ${seat.place === null && seat.left <= 10 ? "few" : ""}`}>${left}</p>
     <div class=${`played ${leads ? "owner" : ""}`}>
       ${leads && html`<span class="owner-word">${t("guandan.trick_owner")}</span>`}
       ${passed ? html`<span class="passed">${t("guandan.passed")}</span>` : play ? html`<${PlayOf} play=${play} scene=${scene} t=${t} />` : ""}

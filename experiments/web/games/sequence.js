@@ -121,7 +121,9 @@ function cellWords(scene, cell, t) {
 function Cells({scene, open, fits, cell, shown, hinted, heat, moves, candidates, counting, t, tapCell}) {
   const root = useRef(null);
   const [at, setAt] = useState(55);
-  const targets = new Set(open.filter(fits).map((move) => move.cell));
+  // jacks reach nearly every cell: theirs are marked once the jack is chosen or pointed at
+  const marked = (move) => fits(move) && (move.kind === "N" || shown === move.card || move.cell === cell);
+  const targets = new Set(open.filter(marked).map((move) => move.cell));
   const bright = new Set(
     scene.printed.flatMap((name, i) => (name && name === shown ? [i] : [])),
   );
@@ -153,12 +155,13 @@ function Cells({scene, open, fits, cell, shown, hinted, heat, moves, candidates,
       key=${i} scene=${scene} cell=${i} name=${name} t=${t}
       tab=${i === at ? 0 : -1} onFocus=${() => setAt(i)} onClick=${() => tapCell(i)}
       target=${targets.has(i)} bright=${bright.has(i)} chosen=${cell === i}
-      hinted=${hinted && hinted.cell === i} heat=${heat} warmth=${warmth.get(i)}
-      rank=${ranks.get(i)} copies=${counting && name ? scene.unseen[name] || 0 : null} />`)}
+      hinted=${hinted && hinted.cell === i} heat=${heat} warmth=${warmth.get(i)} />`)}
     ${scene.sequences.map(({team, cells}) => html`<${Run} team=${team} cells=${cells} />`)}
     ${scene.chips.map((chip, i) => chip > 0 && html`<${Chip} ...${centre(i)} team=${chip} size=${18} locked=${scene.locked.includes(i)} />`)}
     ${scene.last && scene.last.cell !== null && html`<rect class=${`last ${scene.last.kind === "R" ? "gone" : ""}`}
       x=${place(scene.last.cell).x + 3} y=${place(scene.last.cell).y + 3} width="54" height="54" rx="6" />`}
+    ${counting && scene.printed.map((name, i) => name && html`<text class="small" x=${place(i).x + 4} y=${place(i).y + 55}>×${scene.unseen[name] || 0}</text>`)}
+    ${[...ranks].map(([i, rank]) => html`<g class="candidate" transform=${`translate(${place(i).x + 48} ${place(i).y + 12})`}><circle r="9" /><text y="4.5">${rank}</text></g>`)}
   </svg>`;
 }
 
@@ -178,7 +181,7 @@ function warmthOf(heat, moves, card) {
   return found;
 }
 
-function Cell({scene, cell, name, t, tab, onFocus, onClick, target, bright, chosen, hinted, heat, warmth, rank, copies}) {
+function Cell({scene, cell, name, t, tab, onFocus, onClick, target, bright, chosen, hinted, heat, warmth}) {
   const {x, y} = place(cell);
   const taken = scene.chips[cell] > 0;
   const warm = warmth !== undefined && (heat.kind === "q" || warmth > 0.004) && shade(heat, warmth);
@@ -191,10 +194,8 @@ function Cell({scene, cell, name, t, tab, onFocus, onClick, target, bright, chos
     ${name ? html`<${Print} name=${name} taken=${taken} />` : html`<path class="corner" d="M30 10L36 24L50 30L36 36L30 50L24 36L10 30L24 24Z" />`}
     ${bright && html`<rect class="glow" x="4" y="4" width="52" height="52" rx="5" />`}
     ${target && !taken && html`<circle class="dot" cx="30" cy="41" r="5" />`}
-    ${target && taken && html`<path class="cross" d="M44 8l9 9m0-9l-9 9" />`}
+    ${target && taken && html`<path class="cross" d="M46 6l8 8m0-8l-8 8" />`}
     ${warm && html`<text class="small" x="55" y="54" text-anchor="end">${valueText(heat, warmth)}</text>`}
-    ${copies !== null && html`<text class="small copies" x="6" y="54">×${copies}</text>`}
-    ${rank && html`<g class="candidate"><circle cx="47" cy="13" r="9" /><text x="47" y="17.5">${rank}</text></g>`}
     <rect class="ring" x="2" y="2" width="56" height="56" rx="6" />
   </g>`;
 }
@@ -282,7 +283,7 @@ const Badge = ({team}) => html`<svg class="badge" viewBox="-20 -20 40 40" aria-h
 
 /** Who has how many sequences and cards. */
 function Teams({scene, names, t}) {
-  return html`<table class="teams"><caption class="unseen-words">${t("sequence.teams")}</caption>
+  return html`<table class="teams"><caption class="hidden">${t("sequence.teams")}</caption>
     <tbody>${scene.seats.map(({seat, team, count}) => html`<tr key=${seat} class=${seat === scene.mover ? "mover" : ""}>
       <td><${Badge} team=${team + 1} /></td>
       <th scope="row">${nameOf(names, seat, t)}${seat === scene.mover ? html` <span class="to-move">◀ ${t("board.to_move")}</span>` : ""}</th>
