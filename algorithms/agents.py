@@ -21,7 +21,9 @@ from algorithms import bundle
 from algorithms.networks.model import Model, NetworkConfig, build, evaluator, masked
 from algorithms.search import belief
 from algorithms.search.config import SearchConfig
-from algorithms.search.worlds import search_worlds
+from algorithms.search.outline import Outline, outline
+from algorithms.search.rounds import advance, finish
+from algorithms.search.worlds import begin, recurrent_fn, search_worlds
 from jaxgames.core import Array, FieldError, Game, State, nearest
 
 #: Bundles that come with the package: BUNDLES / game id / name.
@@ -73,6 +75,28 @@ class Analysis:
 
 
 @dataclasses.dataclass(frozen=True)
+class Rounds:
+    """A search that can be watched and stopped; jittable. Every row draws from its own key, so
+    that what comes out of it does not depend on the rows beside it.
+
+    Attributes:
+      begin: (params, key[B], states[B], player int32[B]) -> a search, a pytree.
+      advance: (params, search, simulations int32[]) -> the search, so many further.
+      read: search -> Analysis of the simulations so far.
+      outline: search -> its tree, `search.outline.Outline`.
+      simulations: of the whole search, in each world.
+      worlds: deals that are searched for each position.
+    """
+
+    begin: Callable[[Any, Array, State, Array], Any]
+    advance: Callable[[Any, Any, Array], Any]
+    read: Callable[[Any], Analysis]
+    outline: Callable[[Any], Outline]
+    simulations: int
+    worlds: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
 class Agent:
     """Attributes:
     name: shown to people.
@@ -80,12 +104,14 @@ class Agent:
       allows it (bots, networks); a search draws for its whole batch from the first key.
     analyse: as `act`, returns `Analysis`; None for agents with nothing to show.
     capacity: rows it likes to act on at once.
+    rounds: the same search for a server; None for agents without one.
     """
 
     name: str
     act: Act
     analyse: Callable[[Any, Array, State, Array], Analysis] | None = None
     capacity: int = 1024
+    rounds: Rounds | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,7 +249,41 @@ def search_agent(
             q=jnp.where(out.visits > 0, out.q, jnp.nan),
         )
 
-    return Agent(name, act, analyse, capacity=max(SEARCH_ROWS // config.num_worlds, 8))
+    rounds = _rounds(game, evaluate, config, policy)
+    return Agent(name, act, analyse, max(SEARCH_ROWS // config.num_worlds, 8), rounds)
+
+
+def _rounds(game: Game, evaluate: Any, config: SearchConfig, policy: Any) -> Rounds:
+    worlds = config.num_worlds
+    fn = recurrent_fn(game, evaluate)
+
+    def begin_search(params, key, states, player):
+        numbers = dict(num_worlds=worlds, policy=policy, num_candidates=config.num_candidates)
+        return begin(game, evaluate, params, key, states, player, **numbers)
+
+    def read(search):
+        out = finish(policy, search, share=worlds)
+        return Analysis(
+            action=out.action.astype(jnp.int32),
+            weights=out.action_weights,
+            value=out.value,
+            prior=jax.nn.softmax(search.tree.prior[::worlds, 0]),
+            visits=out.visits,
+            q=jnp.where(out.visits > 0, out.q, jnp.nan),
+        )
+
+    def tell(search):
+        states = search.tree.embedding
+        return outline(search.tree, states.current_player, states, worlds=worlds)
+
+    return Rounds(
+        begin=begin_search,
+        advance=lambda params, search, count: advance(policy, params, search, fn, count),
+        read=read,
+        outline=tell,
+        simulations=config.num_simulations,
+        worlds=worlds,
+    )
 
 
 def mcts_dqn_agent(
@@ -243,6 +303,7 @@ _SEARCH_OPTIONS = {
     "considered": ("max_num_considered_actions", int),
     "scale": ("gumbel_scale", float),
     "qscale": ("q_scale", str),
+    "vscale": ("value_scale", float),
 }
 _OPTIONS = {
     "net": "the network alone",
@@ -280,7 +341,8 @@ def from_spec(spec: str, game: Game) -> Seat:
 
     NAME is a bot of the game, a packaged bundle, or the path of a bundle or of a run folder
     with one in `best/`. Options of bundles: `net` or `search`, `temp=` (net),
-    `sims= worlds= candidates= policy= considered= scale= qscale=` (search), `head=policy|q`.
+    `sims= worlds= candidates= policy= considered= scale= qscale= vscale=` (search),
+    `head=policy|q`.
     Bundles of MuZero know `dynamics=rules|learned`, `paranoid` and `prove` besides, and no worlds.
     Without options a bundle searches with 32 simulations in each of 4 worlds (1 if nothing is
     hidden), but one whose kind is in `PLAY_BARE` plays its network alone.
@@ -387,7 +449,7 @@ def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, mod
     try:
         config = dataclasses.replace(PLAY_SEARCH, **changes)
         shown = f":sims={config.num_simulations}:worlds={config.num_worlds}"
-        for key in ("candidates", "policy", "considered", "scale", "qscale"):
+        for key in ("candidates", "policy", "considered", "scale", "qscale", "vscale"):
             if key in options:
                 shown += f":{key}={options[key]}"
         return search_agent(game, model, config, head, f"{name}{shown}{suffix}")

@@ -20,6 +20,7 @@ from algorithms.agents import (
     Agent,
     AgentError,
     Analysis,
+    Rounds,
     batch_key,
     bundle_path,
     row_keys,
@@ -28,6 +29,7 @@ from algorithms.muzero import brain, model_search, play
 from algorithms.networks import masked
 from algorithms.networks.muzero import Model, MuZeroNetworkConfig, build
 from algorithms.search.config import SearchConfig
+from algorithms.search.outline import outline
 from jaxgames.core import Array, Game
 
 #: The search of play: no noise, and the rules are known, so every move is worth a look.
@@ -97,9 +99,7 @@ def search_agent(
         del player
         return think(params, key, states).action
 
-    def analyse(params, key, states, player):
-        del player
-        done = think(params, key, states)
+    def tell(done):
         out = done.out
         lay = functools.partial(_lay, game, model, done.view, done.legal)
         visits = lay(out.visits)
@@ -113,7 +113,37 @@ def search_agent(
             q=jnp.where(visits > 0, q, jnp.nan),
         )
 
-    return Agent(name, act, analyse, capacity=SEARCH_ROWS)
+    def analyse(params, key, states, player):
+        del player
+        return tell(think(params, key, states))
+
+    def begin(params, key, states, player):
+        del player
+        return play.begin(game, model, config, thinking, params, key, states)
+
+    def advance(params, begun, count):
+        return play.advance(game, model, config, thinking, params, begun, count)
+
+    def read(begun):
+        return tell(play.finish(game, model, config, thinking, begun))
+
+    def told(begun):
+        tree = begun.search.tree
+        embedding = tree.embedding[1] if thinking.paranoid else tree.embedding
+        states, seat = (None, embedding[1])
+        if thinking.dynamics == "rules":
+            states, seat = seat, seat.current_player
+        action = jax.vmap(jax.vmap(model.viewer.to_game, (None, 0)))(begun.view, tree.action)
+        return outline(tree, seat, states, action)
+
+    rounds = Rounds(
+        begin=begin,
+        advance=advance,
+        read=read,
+        outline=told,
+        simulations=config.num_simulations,
+    )
+    return Agent(name, act, analyse, SEARCH_ROWS, rounds)
 
 
 def _lay(game: Game, model: Model, view: Any, legal: Array, per_action: Array) -> Array:
@@ -152,23 +182,22 @@ def model(game: Game, view: int, config: MuZeroNetworkConfig) -> Model:
 # ---- bundles ----
 
 #: Options of a spec that these agents know.
-OPTIONS = ("net", "search", "temp", "sims", "policy", "considered", "scale", "qscale", "dynamics",
-           "paranoid", "prove")  # fmt: skip
+OPTIONS = ("net", "search", "temp", "sims", "policy", "considered", "scale", "qscale", "vscale",
+           "dynamics", "paranoid", "prove")  # fmt: skip
 _SEARCH = {
     "sims": ("num_simulations", int),
     "policy": ("policy", str),
     "considered": ("max_num_considered_actions", int),
     "scale": ("gumbel_scale", float),
     "qscale": ("q_scale", str),
+    "vscale": ("value_scale", float),
 }
 
 
 def describe(thinking: play.Thinking, view: int) -> dict[str, Any]:
-    """What a bundle's metadata says beside the network: the view and the kind of search."""
+    """What a bundle's metadata says beside the network: the view's size (`Viewer.size`), which is
+    the same on every board, and the kind of search."""
     return {"view": view, "thinking": dataclasses.asdict(thinking)}
-
-
-_model = model  # a name that arguments hide
 
 
 def model_of(meta: Mapping[str, Any], game: Game) -> Model:
@@ -182,11 +211,9 @@ def model_of(meta: Mapping[str, Any], game: Game) -> Model:
         if type(fields[name]) is not wanted[name]:
             kind = wanted[name].__name__
             raise bundle.BundleError(f"network.{name}", f"needs a {kind}, got {fields[name]!r}")
-    view = meta.get("view", 0)
-    if type(view) is not int or view < 0:
-        raise bundle.BundleError("view", f"a size, or 0, got {view!r}")
+    viewer = bundle.viewer_of({"view": 0, **meta}, game)
     try:
-        return _model(game, view, MuZeroNetworkConfig(**fields))
+        return build(game, viewer, MuZeroNetworkConfig(**fields))
     except ValueError as error:
         raise bundle.BundleError("network", str(error)) from None
 

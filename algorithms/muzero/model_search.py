@@ -22,7 +22,7 @@ import numpy as np
 from algorithms import frames
 from algorithms.muzero import brain
 from algorithms.networks.muzero import Model, expected
-from algorithms.search.base import MASKED_LOGIT, Array, RecurrentFn, Root, Step
+from algorithms.search.base import MASKED_LOGIT, Array, RecurrentFn, Root, Step, row_keys
 from jaxgames.core import Game, State
 
 
@@ -45,23 +45,30 @@ def root(game: Game, model: Model, params: Any, states: State, view: Any, observ
 
 
 def rules_fn(game: Game, model: Model, view: Any, discount: float) -> RecurrentFn:
-    """Steps the latent and the real position; embedding (latent, states)."""
+    """Steps the latent and the real position; embedding (latent, states).
+
+    A view is held for the whole tree: a line that has used up all that it shows ends there, at
+    the network's judgement.
+    """
     viewer = model.viewer
 
     def apply(params, key, action, embedding):
         latent, states = embedding
-        keys = jax.random.split(key, action.shape[0])
+        keys = row_keys(key, action.shape[0])
         cell = jax.vmap(viewer.to_game)(view, action)
         states = jax.vmap(game.step)(states, cell, keys)
         latent, _ = model.dynamics(params, latent, action)
         prediction = model.predict(params, latent)
         legal = jax.vmap(viewer.legal)(states, view)
         team = frames.mover_team(game, states)
+        value = frames.to_absolute(prediction.value, team).astype(jnp.float32)
+        stuck = ~jnp.any(legal, axis=-1)
+        reward = frames.team_rewards(game, states.rewards)
         return Step(
-            reward=frames.team_rewards(game, states.rewards),
-            discount=jnp.where(states.done, 0.0, jnp.float32(discount)),
-            prior_logits=_mask(prediction.logits, legal | states.done[:, None]),
-            value=frames.to_absolute(prediction.value, team).astype(jnp.float32),
+            reward=reward + jnp.where(stuck[:, None], discount * value, 0.0),
+            discount=jnp.where(states.done | stuck, 0.0, jnp.float32(discount)),
+            prior_logits=_mask(prediction.logits, legal | (states.done | stuck)[:, None]),
+            value=value,
             to_move=team,
         ), (latent, states)
 

@@ -16,7 +16,7 @@ from algorithms.learner import require
 from algorithms.muzero import brain, model_search
 from algorithms.networks.muzero import Model
 from algorithms.search import rounds
-from algorithms.search.base import Array, PolicyOutput, Root
+from algorithms.search.base import Array, PolicyOutput, Root, row_keys, split_key
 from algorithms.search.config import SearchConfig
 from algorithms.search.paranoid import paranoid
 from jaxgames.core import Game, State
@@ -101,28 +101,84 @@ def search(
     `view` [B, ...] is chosen by `look` where it is not given. What the mover can not know is
     drawn anew first, once (`game.resample`).
     """
-    deal_key, search_key = jax.random.split(key)
+    begun = begin(game, model, config, thinking, params, key, states, view)
+    return finish(
+        game, model, config, thinking, advance(game, model, config, thinking, params, begun)
+    )
+
+
+class Begun(NamedTuple):
+    """A search under way; a pytree. `search` is of the two sides where the search is paranoid."""
+
+    search: rounds.Search
+    view: Any
+    legal: Array
+    root: Root
+
+
+def begin(
+    game: Game,
+    model: Model,
+    config: SearchConfig,
+    thinking: Thinking,
+    params: Any,
+    key: Array,
+    states: State,
+    view: Any = None,
+) -> Begun:
+    """`search` before its first simulation. Rows with keys of their own, key[B], are searched as
+    if each were alone."""
+    deal_key, search_key = split_key(key, 2)
     player = states.current_player
     if view is None:
         view, observation = look(model, params, states)
     else:
         observation = jax.vmap(model.viewer.observe)(states, player, view)
-    states = jax.vmap(game.resample)(states, player, jax.random.split(deal_key, player.shape[0]))
+    states = jax.vmap(game.resample)(states, player, row_keys(deal_key, player.shape[0]))
     inner = game.for_search()
     states = states.replace(game=inner)
     root, legal = model_search.root(inner, model, params, states, view, observation)
+    if thinking.dynamics == "learned":
+        root = dataclasses.replace(root, embedding=(root.embedding[0], player))
+    seen, _ = _sides(thinking, root, None)
+    return Begun(rounds.start(config.build(), search_key, seen, ~legal), view, legal, root)
+
+
+def advance(
+    game: Game,
+    model: Model,
+    config: SearchConfig,
+    thinking: Thinking,
+    params: Any,
+    begun: Begun,
+    simulations: Array | int | None = None,
+) -> Begun:
+    """So many simulations more, None: all."""
+    inner = game.for_search()
     if thinking.dynamics == "rules":
-        fn = model_search.rules_fn(inner, model, view, thinking.discount)
+        fn = model_search.rules_fn(inner, model, begun.view, thinking.discount)
     else:
         fn = model_search.learned_fn(inner, model, thinking.discount)
-        root = dataclasses.replace(root, embedding=(root.embedding[0], player))
-    seen = paranoid(root, fn) if thinking.paranoid else (root, fn)
+    _, fn = _sides(thinking, begun.root, fn)
+    count = config.num_simulations if simulations is None else simulations
     net = brain.net(model, params)
-    out = rounds.run(config.build(), net, search_key, *seen, ~legal)
+    return begun._replace(search=rounds.advance(config.build(), net, begun.search, fn, count))
+
+
+def finish(
+    game: Game, model: Model, config: SearchConfig, thinking: Thinking, begun: Begun
+) -> Thought:
+    """What came of the simulations so far."""
+    out = rounds.finish(config.build(), begun.search)
     if thinking.paranoid:
-        out = dataclasses.replace(out, value=_of_all(game, root, out))
-    action = jax.vmap(model.viewer.to_game)(view, out.action)
-    return Thought(out, view, legal, root, action.astype(jnp.int32))
+        out = dataclasses.replace(out, value=_of_all(game, begun.root, out))
+    action = jax.vmap(model.viewer.to_game)(begun.view, out.action)
+    return Thought(out, begun.view, begun.legal, begun.root, action.astype(jnp.int32))
+
+
+def _sides(thinking: Thinking, root: Root, fn: Any) -> tuple[Root, Any]:
+    """The root and its model as the search sees them."""
+    return paranoid(root, fn) if thinking.paranoid else (root, fn)
 
 
 def _of_all(game: Game, root: Root, out: PolicyOutput) -> Array:

@@ -96,6 +96,27 @@ def take_team(values: Array, team: Array) -> Array:
     return jnp.take_along_axis(values, team[..., None].astype(jnp.int32), axis=-1)[..., 0]
 
 
+def split_key(key: Array, number: int) -> Array:
+    """key[number] from one key, or key[number, B] from key[B], where each row has its own."""
+    if key.ndim == 0:
+        return jax.random.split(key, number)
+    return jax.vmap(lambda one: jax.random.split(one, number), out_axes=1)(key)
+
+
+def row_keys(key: Array, rows: int) -> Array:
+    """key[rows] from one key, or from key[B] that each stand for rows / B rows in turn."""
+    if key.ndim == 0:
+        return jax.random.split(key, rows)
+    return split_key(key, rows // key.shape[0]).T.reshape(rows)
+
+
+def draw_rows(draw: Callable[[Array, tuple[int, ...]], Array], key: Array, rows: int) -> Array:
+    """`draw(key, (rows,))` [rows, ...] from one key; from key[rows] each row from its own."""
+    if key.ndim == 0:
+        return draw(key, (rows,))
+    return jax.vmap(lambda one: draw(one, ()))(key)
+
+
 def log_probs(probs: Array) -> Array:
     """Logarithm that stays finite at 0."""
     return jnp.log(jnp.maximum(probs, np.finfo(np.float32).tiny))

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from algorithms.search.base import MASKED_LOGIT, Array, Params
+from algorithms.search.base import MASKED_LOGIT, Array, Params, draw_rows
 from algorithms.search.game_model import Evaluate
 from jaxgames.core import Game, State
 
@@ -62,13 +62,14 @@ def log_likelihood(
 
 
 def resample(log_weights: Array, key: Array, number: int) -> Array:
-    """int32[B, number], candidates drawn in proportion to exp(log_weights [B, M]).
+    """int32[B, number], candidates drawn in proportion to exp(log_weights [B, M]); `key` is one
+    or key[B].
 
     Systematic resampling: evenly spaced points from one random start, so that a candidate of
     weight w is drawn floor or ceil of number * w times, number * w on average.
     """
     edges = jnp.cumsum(jax.nn.softmax(log_weights, axis=-1), axis=-1)
-    start = jax.random.uniform(key, (log_weights.shape[0], 1))
+    start = draw_rows(jax.random.uniform, key, log_weights.shape[0])[:, None]
     points = (np.arange(number) + start) / number * edges[:, -1:]
     below = edges[:, None] <= points[..., None]
     return jnp.minimum(below.sum(-1), log_weights.shape[1] - 1).astype(jnp.int32)

@@ -12,7 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from algorithms.search.base import MASKED_LOGIT, Array, Params, RecurrentFn, Root, Step
+from algorithms.search.base import (
+    MASKED_LOGIT,
+    Array,
+    Params,
+    RecurrentFn,
+    Root,
+    Step,
+    row_keys,
+)
 from jaxgames.core import Game, State
 
 Evaluate = Callable[[Params, State], tuple[Array, Array]]
@@ -41,7 +49,7 @@ def recurrent_fn(game: Game, evaluate: Evaluate) -> RecurrentFn:
     first_seat = np.asarray([game.team_of.index(t) for t in range(game.num_teams)])
 
     def apply(params, key, action, states):
-        states = step(states, action, jax.random.split(key, action.shape[0]))
+        states = step(states, action, row_keys(key, action.shape[0]))
         logits, value = evaluate(params, states)
         return Step(
             reward=states.rewards[:, first_seat],

@@ -16,8 +16,10 @@ from algorithms.search import tree as trees
 from algorithms.search.base import (
     LOWEST_LOGIT,
     check_numbers,
+    draw_rows,
     first_argmax,
     mask_logits,
+    split_key,
 )
 from algorithms.search.rounds import Policy
 from algorithms.search.tree import FIRST, ROOT
@@ -78,8 +80,13 @@ def gumbel(
 
     def prepare(key, root, invalid):
         logits = mask_logits(root.prior_logits, invalid)
-        key, noise_key = jax.random.split(key)
-        noise = gumbel_scale * jax.random.gumbel(noise_key, logits.shape, logits.dtype)
+        key, noise_key = split_key(key, 2)
+        rows, actions = logits.shape
+
+        def draw(key, shape):
+            return jax.random.gumbel(key, (*shape, actions), logits.dtype)
+
+        noise = gumbel_scale * draw_rows(draw, noise_key, rows)
         return key, None, logits, noise
 
     def plant(tree, noise):

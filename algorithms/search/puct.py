@@ -12,7 +12,7 @@ import numpy as np
 
 from algorithms.search import proof
 from algorithms.search import tree as trees
-from algorithms.search.base import check_numbers, log_probs, mask_logits
+from algorithms.search.base import check_numbers, draw_rows, log_probs, mask_logits, split_key
 from algorithms.search.rounds import Policy
 from algorithms.search.tree import FIRST, ROOT
 
@@ -34,9 +34,13 @@ def puct(
     check_numbers(num_simulations, max_depth)
 
     def prepare(key, root, invalid):
-        key, noise_key, search_key = jax.random.split(key, 3)
+        key, noise_key, search_key = split_key(key, 3)
         batch, actions = root.prior_logits.shape
-        noise = jax.random.dirichlet(noise_key, jnp.full(actions, dirichlet_alpha), (batch,))
+
+        def draw(key, shape):
+            return jax.random.dirichlet(key, jnp.full(actions, dirichlet_alpha), shape)
+
+        noise = draw_rows(draw, noise_key, batch)
         prior = jax.nn.softmax(root.prior_logits)
         mixed = (1 - dirichlet_fraction) * prior + dirichlet_fraction * noise
         return search_key, key, mask_logits(log_probs(mixed), invalid), noise
@@ -75,6 +79,8 @@ def puct(
         del leaders, noise
         logits = logits - logits.max(-1, keepdims=True)
         logits = logits / jnp.maximum(np.finfo(np.float32).tiny, temperature)
+        if key.ndim:
+            return jax.vmap(jax.random.categorical)(key, logits).astype(jnp.int32)
         return jax.random.categorical(key, logits).astype(jnp.int32)
 
     return Policy(

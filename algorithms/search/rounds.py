@@ -26,6 +26,8 @@ from algorithms.search.base import (
     RecurrentFn,
     Root,
     log_probs,
+    row_keys,
+    split_key,
 )
 from algorithms.search.tree import Tree
 
@@ -71,7 +73,7 @@ class Search:
 
     Attributes:
       tree: Tree.
-      key: key of the simulations to come.
+      key: key of the simulations to come, key[] or one for each decision.
       last_key: key of the decision.
       noise: what the policy drew at the root, float32[B, A].
       before: int32[B, A], root visits that were there at the start (a reused tree).
@@ -99,7 +101,8 @@ def start(
     *,
     share: int = 1,
 ) -> Search:
-    """A search with no simulation run; consumes `key`.
+    """A search with no simulation run; consumes `key`, key[] for the whole batch or one for each
+    decision, which is then searched as if it were alone.
 
     `share` consecutive rows are worlds of one decision: they get the prior, the legal actions
     and the noise of the first.
@@ -132,10 +135,10 @@ def advance(
         return (search.done < end) & ~_decided(policy, search)
 
     def body(search):
-        key, select_key, expand_key = jax.random.split(search.key, 3)
+        key, select_key, expand_key = split_key(search.key, 3)
         root_keys = level_keys = None
         if policy.draws:
-            keys = jax.random.split(select_key, search.noise.shape[0])
+            keys = row_keys(select_key, search.noise.shape[0])
             keys = jax.vmap(jax.random.split)(keys)
             level_keys, root_keys = keys[:, 0], keys[:, 1]
         tree = search.tree

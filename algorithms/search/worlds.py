@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 
 from algorithms.search import belief, game_model
-from algorithms.search.base import Array, Params, PolicyOutput
+from algorithms.search.base import Array, Params, PolicyOutput, RecurrentFn, split_key
 from algorithms.search.game_model import Evaluate
-from algorithms.search.rounds import Policy, advance, finish, start
+from algorithms.search.rounds import Policy, Search, advance, finish, start
 from jaxgames.core import Game, State
 
 
@@ -39,7 +39,7 @@ def search_worlds(
       game: rules.
       evaluate: see `game_model`.
       params: handed to `evaluate`.
-      key: consumed.
+      key: consumed; one, or key[B], by which every row is searched as if it were alone.
       states: [B] true states; only what `player` knows of them is used.
       player: int32[B], the seats to move.
       num_worlds: K >= 1; one is enough without hidden information.
@@ -63,7 +63,29 @@ def search_worlds(
         raise ValueError(f"num_candidates: 0 or at least {num_worlds}, got {num_candidates}")
     if num_candidates:
         belief.require(game)
-    deal_key, search_key = jax.random.split(key)
+    numbers = dict(num_worlds=num_worlds, policy=policy, num_candidates=num_candidates)
+    search = begin(game, evaluate, params, key, states, player, **numbers)
+    fn = recurrent_fn(game, evaluate)
+    search = advance(policy, params, search, fn, policy.num_simulations)
+    return finish(policy, search, share=num_worlds)
+
+
+def begin(
+    game: Game,
+    evaluate: Evaluate,
+    params: Params,
+    key: Array,
+    states: State,
+    player: Array,
+    *,
+    num_worlds: int,
+    policy: Policy,
+    num_candidates: int = 0,
+) -> Search:
+    """`search_worlds` before its first simulation; `advance` it with `recurrent_fn(...)` and
+    `finish` it with share=num_worlds. Rows with keys of their own, key[B], are searched as if
+    each were alone."""
+    deal_key, search_key = split_key(key, 2)
     if num_candidates:
         numbers = (num_candidates, num_worlds)
         deals = _believed(game, evaluate, params, deal_key, states, player, *numbers)
@@ -71,18 +93,19 @@ def search_worlds(
         deals = _deal(game, states, player, deal_key, num_worlds)
     model = game.for_search()
     worlds = jax.tree.map(_merge, deals).replace(game=model)
-
     root = game_model.root(model, evaluate, params, worlds)
-    invalid = ~worlds.legal_action_mask
-    search = start(policy, search_key, root, invalid, share=num_worlds)
-    fn = game_model.recurrent_fn(model, evaluate)
-    search = advance(policy, params, search, fn, policy.num_simulations)
-    return finish(policy, search, share=num_worlds)
+    return start(policy, search_key, root, ~worlds.legal_action_mask, share=num_worlds)
+
+
+def recurrent_fn(game: Game, evaluate: Evaluate) -> RecurrentFn:
+    """What steps these worlds."""
+    return game_model.recurrent_fn(game.for_search(), evaluate)
 
 
 def _deal(game: Game, states: State, player: Array, key: Array, number: int) -> State:
     """[B, number] deals that `player` int32[B] can not tell from `states` [B]."""
-    keys = jax.random.split(key, (player.shape[0], number))
+    rows = player.shape[0]
+    keys = jax.random.split(key, (rows, number)) if key.ndim == 0 else split_key(key, number).T
     return jax.vmap(jax.vmap(game.resample, (None, None, 0)))(states, player, keys)
 
 
@@ -97,7 +120,7 @@ def _believed(
     number: int,
 ) -> State:
     """[B, number] of so many candidates, drawn by weight."""
-    deal_key, choice_key = jax.random.split(key)
+    deal_key, choice_key = split_key(key, 2)
     deals = _deal(game, states, player, deal_key, candidates)
     flat, seats = jax.tree.map(_merge, deals), jnp.repeat(player, candidates)
     weights = belief.log_likelihood(game, evaluate, params, flat, seats)
