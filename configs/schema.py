@@ -20,8 +20,10 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from algorithms import alphazero, dqn, imitation, muzero, ppo
 from algorithms.agents import PLAY_SEARCH
 from algorithms.arena import EvalConfig
+from algorithms.curriculum import CurriculumConfig
 from algorithms.networks.model import NetworkConfig
 from algorithms.networks.muzero import MuZeroNetworkConfig
+from algorithms.population import PopulationConfig
 from algorithms.ratings import GateConfig
 from algorithms.search.config import SearchConfig
 from configs.overrides import ConfigError, coerce
@@ -86,6 +88,9 @@ class TrainEvalConfig:
       games: games against the first opponent that are written down after each evaluation, for
         the dashboard's board.
       search: what "search" does.
+      rated: so many former selves of a league, at most, are rated in each evaluation, with the
+        learner and the opponents, by games among all of them; 0: no ratings.
+      rated_pairs: deals of these games, each played once by every lineup in every order.
     """
 
     every: int = 10
@@ -97,6 +102,8 @@ class TrainEvalConfig:
     opponents: tuple[str, ...] = ("random",)
     games: int = 0
     search: SearchConfig = PLAY_SEARCH
+    rated: int = 0
+    rated_pairs: int = 10
 
     def __post_init__(self):
         least = dict(every=0, pairs=1, opening=0, final_pairs=0, games=0)
@@ -105,6 +112,8 @@ class TrainEvalConfig:
             require(value >= bound, field, f"at least {bound}, got {value}")
         require(self.games <= 100, "games", f"at most 100, got {self.games}")
         require(len(self.opponents) > 0, "opponents", "at least one")
+        require(0 <= self.rated <= 20, "rated", f"0 to 20, got {self.rated}")
+        require(self.rated_pairs >= 1, "rated_pairs", f"at least 1, got {self.rated_pairs}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -325,9 +334,10 @@ class ServeConfig:
       models: players that are compiled for them, by name; empty: the default one of each.
       models_dir: folder of bundles or run folders that are served besides; empty: none.
       lazy: compile what was not listed when it is first asked for; false: refuse it.
-      simulations: numbers of simulations that are compiled; a budget is rounded up to one.
+      simulations: numbers of simulations that searches have; a budget is rounded up to one. The
+        usual one of a model is compiled before the server is ready, and without `lazy` all.
       max_simulations: the most that a request may ask for.
-      max_batch: rows of a batched search at most, a power of two.
+      batches: rows that programs are compiled for; a batch is padded to the next of them.
       wait_ms: how long a busy server waits for a batch to fill.
       queue: questions waiting at most; more are answered 429.
       deadline_s: seconds in which a question must be answered.
@@ -347,9 +357,9 @@ class ServeConfig:
     models: tuple[str, ...] = ()
     models_dir: str = ""
     lazy: bool = True
-    simulations: tuple[int, ...] = (16, 32, 64, 256, 1024, 4096)
+    simulations: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
     max_simulations: int = 4096
-    max_batch: int = 8
+    batches: tuple[int, ...] = (1, 4)
     wait_ms: float = 3.0
     queue: int = 64
     deadline_s: float = 30.0
@@ -364,16 +374,18 @@ class ServeConfig:
     def __post_init__(self):
         require(bool(self.host), "host", "needs an address")
         require(0 <= self.port < 65536, "port", f"0 to 65535, got {self.port}")
-        for field in ("games", "models", "simulations", "allowed_hosts", "cors"):
+        for field in ("games", "models", "simulations", "batches", "allowed_hosts", "cors"):
             values = getattr(self, field)
             require(len(set(values)) == len(values), field, f"each once, got {list(values)}")
-        buckets = self.simulations
-        rising = len(buckets) > 0 and list(buckets) == sorted(buckets) and buckets[0] >= 1
-        require(rising, "simulations", f"one or more rising numbers from 1, got {list(buckets)}")
-        top = 1 <= self.max_simulations <= buckets[-1] <= 65536
+        for field, most in (("simulations", 4096), ("batches", 256)):
+            sizes = list(getattr(self, field))
+            rising = (
+                len(sizes) > 0 and sizes == sorted(sizes) and 1 <= sizes[0] <= sizes[-1] <= most
+            )
+            require(rising, field, f"one or more rising numbers 1 to {most}, got {sizes}")
+        require(self.batches[0] == 1, "batches", f"1 first, got {list(self.batches)}")
+        top = 1 <= self.max_simulations <= self.simulations[-1]
         require(top, "max_simulations", f"1 to the last of simulations, got {self.max_simulations}")
-        power = self.max_batch >= 1 and self.max_batch & (self.max_batch - 1) == 0
-        require(power and self.max_batch <= 256, "max_batch", f"1, 2, 4 .. 256: {self.max_batch}")
         require(1 <= self.queue <= 100_000, "queue", f"1 to 100000, got {self.queue}")
         require(0 <= self.wait_ms <= 1000, "wait_ms", f"0 to 1000, got {self.wait_ms}")
         require(0 < self.deadline_s <= 3600, "deadline_s", f"above 0 to 3600: {self.deadline_s}")
@@ -427,7 +439,9 @@ class Config:
     muzero_network: MuZeroNetworkConfig = MuZeroNetworkConfig()
     muzero: muzero.Config = muzero.Config()
     train: TrainConfig = TrainConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
     eval: EvalConfig = EvalConfig()
+    population: PopulationConfig = PopulationConfig()
     gate: GateConfig = GateConfig()
     tournament: TournamentConfig = TournamentConfig()
     play: PlayConfig = PlayConfig()
@@ -443,6 +457,8 @@ class Config:
             require(fit, field, f"0 to 4294967295, got {getattr(self, field)}")
         require(len(set(self.seeds)) == len(self.seeds), "seeds", "each seed once")
         require(not (self.seeds and self.run.resume), "seeds", "resume one run at a time")
+        alone = self.population.members == 1 or not self.curriculum.stages
+        require(alone, "population", "1 member with a curriculum")
 
 
 @functools.cache
@@ -577,6 +593,6 @@ def freeze(tree: DictConfig, cls: type, path: str = "") -> Any:
         raise
     except ValueError as error:
         field, colon, rule = str(error).partition(": ")
-        if colon and field.split("[")[0] in values:
+        if colon and field.split("[")[0].split(".")[0] in values:
             raise ConfigError(f"{path}.{field}" if path else field, rule) from None
         raise ConfigError(path, str(error)) from None

@@ -325,6 +325,19 @@ class Game(abc.ABC):
         nobody's choice made at once where the rules have an option for it."""
         return self
 
+    # ---- games of other options in one program (game; optional) ----
+
+    def holds(self, other: Game) -> bool:
+        """Whether games of `other` can be played as games of this one, its options being data of
+        the state; each game holds itself."""
+        return other == self
+
+    def start_as(self, games: Sequence[Game], which: Array, key: Array) -> State:
+        """A first position of `games[which]` (int32[], traced) as a state of this game, which
+        holds all of them. `jaxgames.staged.together` finds a game that holds some."""
+        del games, which
+        return self.init(key)
+
     # ---- hints for learners (game; optional) ----
 
     def round_number(self, state: State) -> Array:
@@ -390,6 +403,27 @@ class Game(abc.ABC):
     @abc.abstractmethod
     def from_text(self, text: str) -> State:
         """Inverse of `to_text`; raises `PositionError`."""
+
+    def from_parts(self, parts: Mapping[str, Any]) -> State:
+        """A complete position from its parts as JSON values, for those who write no text.
+
+        Raises `PositionError`; here: positions are text only.
+        """
+        raise PositionError("text", f"positions of {self.id} are given as text")
+
+    def to_knowledge(self, state: State, player: int) -> dict[str, Any] | None:
+        """What seat `player` may know of a position, as JSON values that `from_knowledge` reads;
+        None where the game does not offer this."""
+        return None
+
+    def from_knowledge(self, knowledge: Mapping[str, Any]) -> State:
+        """A position that a seat can not tell from the one it is in: what it does not know is
+        made up, so use of it only what `resample` and `observe` give of the seat to move.
+
+        Raises `PositionError`, also for what tells more than a seat may know; here: the game
+        hides nothing, or does not offer this.
+        """
+        raise PositionError("knowledge", f"{self.id} takes moves or a position")
 
     def explain_illegal(self, state: State, action: int) -> str | None:
         """The rule that forbids `action` in one sentence, or None when it is legal."""

@@ -6,12 +6,16 @@ import contextlib
 import importlib
 import importlib.util
 import pathlib
+import time
+from importlib import metadata
 
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from configs.schema import ServeConfig
-from experiments.serve import api, problems
+from experiments.serve import api, original, problems, security
+from experiments.serve.metrics import Metrics
 from experiments.serve.models import Models
 from experiments.serve.service import Service
 
@@ -22,7 +26,7 @@ PARTS = {"tables": lambda service: service, "runs": lambda service: service.sett
 
 def build(settings: ServeConfig) -> FastAPI:
     """The application; raises ConfigError or BundleError for what it can not serve."""
-    service = Service(settings, Models(settings.models_dir))
+    service, keys = Service(settings, Models(settings.models_dir)), security.keys(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI):
@@ -32,25 +36,54 @@ def build(settings: ServeConfig) -> FastAPI:
         finally:
             service.stop()
 
-    app = FastAPI(title="jaxgames", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.state.service = service
+    app = FastAPI(
+        title="jaxgames",
+        version=metadata.version("jaxgames"),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.service, app.state.keys = service, keys
     problems.install(app)
     app.include_router(api.router(service))
+    app.include_router(original.router(service))
+    app.include_router(security.router(keys))
     for name, given in PARTS.items():
         module = f"experiments.serve.{name}"
         if importlib.util.find_spec(module) is not None:
             app.include_router(importlib.import_module(module).router(given(service)))
     if WEB.is_dir():
         app.mount("/", StaticFiles(directory=WEB, html=True))
-
-    @app.middleware("http")
-    async def guarded(request, call_next):
-        response = await call_next(request)
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
-            "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-        )
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        return response
-
+    # the last is the outermost
+    app.add_middleware(security.Gate)
+    app.add_middleware(security.Fence, settings=settings, keys=keys)
+    app.add_middleware(security.Headed, settings=settings)
+    app.add_middleware(Measured, metrics=service.metrics)
     return app
+
+
+class Measured:
+    """Counts answers and how long they took, by route, game and code; pure ASGI."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics):
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        began, status = time.monotonic(), 500
+        state = scope.setdefault("state", {})
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sending)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            code = state.get("code", "ok" if status < 400 else str(status))
+            self.metrics.requests.add(route=route, game=state.get("game", ""), code=code)
+            self.metrics.request_seconds.add(time.monotonic() - began, route=route)

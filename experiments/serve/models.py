@@ -30,6 +30,7 @@ class Model:
       game: registry name of its game.
       kind: "bot" or "network".
       spec: what `agents.from_spec` takes.
+      sha256: of its weights, "" of a bot.
       meta: model.json, {} of a bot.
     """
 
@@ -37,7 +38,8 @@ class Model:
     game: str
     kind: str
     spec: str = dataclasses.field(repr=False)
-    meta: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, hash=False)
+    sha256: str = ""
+    meta: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     def fits(self, game: Game) -> bool:
         """Whether it plays under these rules."""
@@ -52,9 +54,17 @@ class Model:
         """Whether it plays without a search unless told otherwise."""
         return self.kind == "bot" or self.meta["agent"] in agents.PLAY_BARE
 
+    def usual(self, game: Game) -> int:
+        """Simulations of its search when nobody says how many."""
+        return self.seat(game, "search").agent.rounds.simulations
+
     def seat(self, game: Game, options: str = "") -> agents.Seat:
-        """The agent with its weights; `options` as in a spec, such as "sims=64"."""
-        return agents.from_spec(":".join(filter(None, (self.spec, options))), game)
+        """The agent with its weights; `options` as in a spec, such as "sims=64". Equal calls give
+        the same agent, and all calls the same weights.
+
+        Raises AgentError for options that it does not know, BundleError for files that changed.
+        """
+        return _seat(self, game, options)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -64,6 +74,17 @@ def _fits(model: Model, game: Game) -> bool:
     except bundle.BundleError:
         return False
     return True
+
+
+_WEIGHTS: dict[Model, Any] = {}
+
+
+@functools.lru_cache(maxsize=512)
+def _seat(model: Model, game: Game, options: str) -> agents.Seat:
+    seat = agents.from_spec(":".join(filter(None, (model.spec, options))), game)
+    if seat.meta.get("sha256", "") != model.sha256:
+        raise bundle.BundleError("sha256", f"the files of {model.name} changed since the start")
+    return dataclasses.replace(seat, params=_WEIGHTS.setdefault(model, seat.params))
 
 
 class Models:
@@ -83,7 +104,7 @@ class Models:
             found = self._by_game.setdefault(game, {})
             for path in sorted((agents.BUNDLES / game).glob("*/")):
                 meta = bundle.read_meta(path)
-                found[path.name] = Model(path.name, game, "network", path.name, meta)
+                found[path.name] = _network(path.name, path.name, meta)
             for bot in core.game_type(game)(core.game_type(game).rules_type()).bots:
                 found.setdefault(bot, Model(bot, game, "bot", bot))
         if models_dir:
@@ -107,7 +128,7 @@ class Models:
             if home.name in found:
                 rule = f"{home.name!r} is the name of another player of {meta['game']}"
                 raise ConfigError("serve.models_dir", rule)
-            model = Model(home.name, meta["game"], "network", str(path), meta)
+            model = _network(home.name, str(path), meta)
             model.seat(game_of(meta))  # read whole, checked, and let go
             found[home.name] = model
         if not homes:
@@ -128,8 +149,16 @@ class Models:
         model = self._by_game[game.id].get(name)
         return model if model is not None and model.fits(game) else None
 
+    def all(self) -> list[Model]:
+        """All, whatever the rules."""
+        return [model for found in self._by_game.values() for model in found.values()]
+
     def names(self, game: str) -> tuple[str, ...]:
         return tuple(self._by_game[game])
+
+
+def _network(name: str, spec: str, meta: Mapping[str, Any]) -> Model:
+    return Model(name, meta["game"], "network", spec, meta["sha256"], meta)
 
 
 def game_of(meta: Mapping[str, Any]) -> Game:

@@ -53,22 +53,38 @@ class Problem(Exception):
     def __init__(self, code: str, detail: str, field: str = "", retry_after: int | None = None):
         super().__init__(detail)
         self.code, self.detail, self.field, self.retry_after = code, detail, field, retry_after
-        self.status = CODES[code][0]
+        self.status, self.title = CODES[code]
+
+    def json(self) -> dict[str, Any]:
+        told = {"type": f"urn:jaxgames:problem:{self.code}", "title": self.title}
+        told |= {"status": self.status, "code": self.code, "detail": self.detail}
+        return told | ({"field": self.field} if self.field else {})
 
 
-def body(problem: Problem) -> dict[str, Any]:
-    """The JSON of a problem."""
-    status, title = CODES[problem.code]
-    fields = {"type": f"urn:jaxgames:problem:{problem.code}", "title": title, "status": status}
-    fields |= {"code": problem.code, "detail": problem.detail}
-    return fields | ({"field": problem.field} if problem.field else {})
+#: For the OpenAPI document: which problems a route may answer.
+_SCHEMA = {
+    "type": "object",
+    "required": ["type", "title", "status", "code", "detail"],
+    "properties": {
+        **{name: {"type": "string"} for name in ("type", "title", "detail", "field")},
+        "code": {"type": "string", "enum": list(CODES)},
+        "status": {"type": "integer"},
+    },
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": ", ".join(code for code, (s, _) in CODES.items() if s == status),
+        "content": {MEDIA_TYPE: {"schema": _SCHEMA}},
+    }
+    for status in sorted({status for status, _ in CODES.values()})
+}
 
 
 def answer(problem: Problem) -> JSONResponse:
     headers: Mapping[str, str] = {}
     if problem.retry_after is not None:
         headers = {"Retry-After": str(problem.retry_after)}
-    return JSONResponse(body(problem), problem.status, headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(problem.json(), problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def of_field(error: FieldError, code: str = "invalid", under: str = "") -> Problem:
@@ -92,6 +108,7 @@ async def _problem(request: Request, error: Problem) -> JSONResponse:
 
 async def _failed(request: Request, error: Exception) -> JSONResponse:
     """Nothing of the server's insides is told; the traceback goes to the log."""
+    request.state.code = "internal"
     return answer(Problem("internal", "the server failed to answer; its log says why"))
 
 
@@ -100,6 +117,7 @@ async def _http(request: Request, error: HTTPException) -> JSONResponse:
     code = by_status.get(error.status_code, "bad_request")
     if error.status_code == 404:
         code = "not_found"
+    request.state.code = code
     found = Problem(code, str(error.detail))
     response = answer(found)
     response.status_code = error.status_code
@@ -108,20 +126,36 @@ async def _http(request: Request, error: HTTPException) -> JSONResponse:
 
 
 async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-    return answer(of_validation(error.errors()))
+    found = of_validation(error.errors(), _body_model(request))
+    request.state.code = found.code
+    return answer(found)
 
 
-def of_validation(errors: Any) -> Problem:
-    """A problem of pydantic's first error; of an unknown field with the nearest names."""
+def _body_model(request: Request) -> Any:
+    """The class of the body that the route takes, None for none."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return getattr(getattr(field, "field_info", None), "annotation", None)
+
+
+def of_validation(errors: Any, model: Any = None) -> Problem:
+    """A problem of pydantic's first error in a body of the class `model`; of an unknown field
+    with the nearest names."""
     first = errors[0]
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
-    field = "".join(f"[{p}]" if p.isdecimal() else f".{p}" for p in place).lstrip(".")
+    place = list(first["loc"][1:]) if first["loc"][:1] in (("body",), ("query",), ("path",)) else []
+    field = "".join(f"[{p}]" if isinstance(p, int) else f".{p}"[:65] for p in place).lstrip(".")
     if first["type"] == "extra_forbidden":
-        known = (first.get("ctx") or {}).get("known", ())
-        more = nearest(place[-1], known) if known else ""
-        return Problem("unknown_field", f"no such field{more}", field)
+        known = _known(model, place[:-1])
+        return Problem("unknown_field", f"no such field{nearest(place[-1], known)}", field)
     if first["type"] in ("json_invalid", "json_type"):
         return Problem("bad_json", "the body is not JSON", field)
     if first["type"] == "missing":
-        return Problem("invalid", "missing", field)
-    return Problem("invalid", str(first["msg"]), field)
+        return Problem("invalid", "missing", field or "body")
+    return Problem("invalid", str(first["msg"])[:300], field)
+
+
+def _known(model: Any, place: list[Any]) -> list[str]:
+    """Names of the fields of the part of a body at `place`."""
+    for part in place:
+        here = getattr(model, "model_fields", {}).get(part)
+        model = here.annotation if here is not None else model
+    return list(getattr(model, "model_fields", {}))

@@ -13,6 +13,9 @@ from jaxgames import core
 from jaxgames.eight_in_a_row import bots, lines, observe, session, standing
 from jaxgames.eight_in_a_row.rules import PRESETS, Rules, SessionState, State, counting
 
+#: The options that are data of a state in a bucket, in the order of `State.dims`.
+_SIZES = ("rows", "cols", "win_length", "max_plies")
+
 
 @dataclasses.dataclass(frozen=True)
 class EightInARow(core.Game):
@@ -106,10 +109,7 @@ class EightInARow(core.Game):
         given = dict(rows=rows, cols=cols, win_length=win_length, max_plies=max_plies)
         given = {name: value for name, value in given.items() if value is not None}
         self._check_start(given)
-        sizes = {
-            name: given.get(name, getattr(rules, name))
-            for name in ("rows", "cols", "win_length", "max_plies")
-        }
+        sizes = {name: given.get(name, getattr(rules, name)) for name in _SIZES}
         height, width = rules.shape
         on_board = (np.arange(height)[:, None] < sizes["rows"]) & (
             np.arange(width)[None, :] < sizes["cols"]
@@ -144,6 +144,22 @@ class EightInARow(core.Game):
         dataclasses.replace(rules, **{name: int(size) for name, size in given.items()})
         if int(given.get("win_length", 2)) > rules.longest:
             raise core.RulesError("win_length", f"at most {rules.longest} in this bucket")
+
+    def holds(self, other):
+        """With a bucket, all games of the same payoffs on boards that fit into it."""
+        if not self.rules.bucket or type(other) is not type(self):
+            return other == self
+        theirs = other.rules
+        fits = max(theirs.rows, theirs.cols) <= self.rules.bucket
+        own = {name: getattr(self.rules, name) for name in (*_SIZES, "bucket")}
+        alike = dataclasses.replace(theirs, **own) == self.rules
+        return fits and alike and theirs.win_length <= self.rules.longest
+
+    def start_as(self, games, which, key):
+        if not self.rules.bucket:
+            return self.init(key)
+        table = np.array([[getattr(g.rules, name) for name in _SIZES] for g in games], np.int32)
+        return self.start(*jnp.asarray(table)[which])
 
     def step(self, state, action, key):
         """As in `core.Game`, and fastest with the batch first: a stone is written in place, and
@@ -272,6 +288,11 @@ class EightInARow(core.Game):
         from jaxgames.eight_in_a_row import text
 
         return text.from_text(self, string)
+
+    def from_parts(self, parts):
+        from jaxgames.eight_in_a_row import parts as reader
+
+        return reader.from_parts(self, parts)
 
     def explain_illegal(self, state, action):
         from jaxgames.eight_in_a_row import text
