@@ -89,7 +89,7 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.train:main",
         "train an agent; leaves a run folder with checkpoints and the best bundle",
         ("jaxgames train sequence", "jaxgames train sequence/full run.name=big seed=3"),
-        (*_TRAINING, "seeds", "gate"),
+        (*_TRAINING, "seeds", "gate", "population"),
     ),
     "evaluate": Command(
         "experiments.commands.evaluate:main",
