@@ -56,7 +56,7 @@ class Rule:
 
 
 class History:
-    """The last rows of a run by kind.
+    """The last rows of a run by kind, in a curriculum those of the present stage.
 
     Attributes:
       train, evals: rows, oldest first; rows of a teacher's phase are not in `own`.
@@ -64,6 +64,8 @@ class History:
 
     def __init__(self, rows: Iterable[Row]):
         rows = list(rows)[-WINDOW:]
+        stage = rows[-1].get(_STAGE) if rows else None
+        rows = [r for r in rows if r.get(_STAGE) == stage]
         self.train = [r for r in rows if r.get("kind") == "train"]
         self.evals = [r for r in rows if r.get("kind") == "eval"]
         self.own = [r for r in self.train if not any(k.startswith(_TAUGHT) for k in r)]
@@ -81,7 +83,7 @@ class History:
         return [k.removeprefix(_WINRATE).removesuffix(_LOW) for k in lower]
 
 
-_TAUGHT = "loss/bc"
+_TAUGHT, _STAGE = "loss/bc", "curriculum/stage"
 _WINRATE, _LOW, _HIGH = "eval/winrate/", "/low", "/high"
 
 

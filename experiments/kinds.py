@@ -23,12 +23,14 @@ class Kind:
     section: key of its settings.
     head: what it plays by.
     network: key of the settings of its network.
+    staged: whether its learner plays the stages of a curriculum.
     """
 
-    make: Callable[[Game, Any, Any], Learner]
+    make: Callable[..., Learner]
     section: str
     head: str = "policy"
     network: str = "network"
+    staged: bool = False
 
     def model(self, game: Game, config: Any) -> Any:
         """Its network; raises ValueError("SECTION.FIELD: ...") for sizes that do not fit."""
@@ -72,11 +74,11 @@ class MuZero(Kind):
 
 
 KINDS = {
-    "alphazero": Kind(alphazero.make, "alphazero"),
-    "mcts_dqn": Kind(dqn.make, "dqn", "q"),
+    "alphazero": Kind(alphazero.make, "alphazero", staged=True),
+    "mcts_dqn": Kind(dqn.make, "dqn", "q", staged=True),
     "ppo": Kind(ppo.make, "ppo"),
     "imitation": Kind(imitation.make, "imitation"),
-    "muzero": MuZero(muzero.make, "muzero", network="muzero_network"),
+    "muzero": MuZero(muzero.make, "muzero", network="muzero_network", staged=True),
 }
 
 

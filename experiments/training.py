@@ -11,44 +11,29 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import math
 import pathlib
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from algorithms import agents, arena, bundle, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import TrainState
 from configs import ConfigError, make_game
-from experiments import errors, health, run_folder, showcase
+from experiments import errors, evolution, figures, health, pool, run_folder, showcase
+from experiments.figures import Position
 from experiments.interrupts import Interrupts
 from experiments.kinds import KINDS
+from experiments.ladder import Ladder
 from experiments.progress import Progress
 from jaxgames import record
-from jaxgames.core import Game
 
 #: Where a run keeps the critic of its best weights, for runs that start from it.
 CRITIC = "critic"
-
-
-@dataclasses.dataclass
-class Position:
-    """Where a run is; saved with each checkpoint.
-
-    Attributes:
-      chunks: chunks done.
-      seconds: time spent, over all sittings.
-      best: win rate of the weights in best/ against the first opponent, and its bounds.
-    """
-
-    chunks: int = 0
-    seconds: float = 0.0
-    best: dict[str, float] | None = None
 
 
 class Trainer:
@@ -61,28 +46,50 @@ class Trainer:
         self.progress = progress
         self.kind = kind = KINDS[self.config.agent]
         self.settings = getattr(self.config, kind.section)
-        # Moves that are forced are no decisions: learners do not see them.
-        self.game = make_game(self.config).for_search()
+        self.at, self.ladder, self.evolution = Position(), None, None
         try:
-            self.model = kind.model(self.game, self.config)
-            self.learner = kind.make(self.game, self.model, self.settings)
+            if self.config.curriculum.stages:
+                self.ladder = Ladder(self.config, kind)
+                self.at.standing = dataclasses.asdict(self.ladder.first)
+            self._enter()
+        except ConfigError:
+            raise
         except ValueError as error:
             field, _, rule = str(error).partition(": ")
             own = field.startswith(("network.", f"{kind.network}."))
             key = field if own else f"{kind.section}.{field}"
             raise ConfigError(key, rule) from None
         self.weights = None if self.config.run.resume else self._weights()
-        self.at = Position()
-        self.agents = kind.players(self.model, self.config)
-        self.opponents = {
-            name: _opponent(name, self.game) for name in self.config.train.eval.opponents
-        }
         self._began = time.monotonic()
         self._chunk_seconds = 0.0
         self._score: float | None = None
         self._text = "compiling"
         self._rows: collections.deque[dict[str, Any]] = collections.deque(maxlen=health.WINDOW)
         self._lights: list[health.Light] = []
+
+    def _enter(self) -> None:
+        """Take the game, and what plays and learns it, of where the run stands."""
+        if self.ladder is None:
+            # Moves that are forced are no decisions: learners do not see them.
+            self.game = make_game(self.config).for_search()
+            self.model = self.kind.model(self.game, self.config)
+            self.learner = self.kind.make(self.game, self.model, self.settings)
+        else:
+            stage = self._stage
+            self.game, self.learner = self.ladder.games[stage], self.ladder.learner(stage)
+            self.model = self.kind.model(self.game, self.config)
+        if self.config.population.members > 1:
+            numbers = (self.config.population, self.settings.optim, self.config.seed)
+            self.evolution = evolution.Evolution(*numbers)
+            self.learner = self.evolution.learner(self.learner)
+        self.agents = self.kind.players(self.model, self.config)
+        self.opponents = {
+            name: figures.opponent(name, self.game) for name in self.config.train.eval.opponents
+        }
+
+    @property
+    def _stage(self) -> int:
+        return self.at.standing["stage"]
 
     # ---- the loop ----
 
@@ -126,6 +133,9 @@ class Trainer:
             self.folder.rewind(0)
             return self._begin(key)
         step = self.config.run.step
+        if self.ladder is not None:  # what is restored has the shapes of its stage
+            self.at = Position(**saved.meta(step)["position"])
+            self._enter()
         state, meta = saved.restore(jax.eval_shape(self.learner.init, key), step)
         aside = saved.set_aside(meta["step"], self.folder.path / "ckpt.discarded")
         gone = self.folder.rewind(meta["step"])
@@ -141,6 +151,8 @@ class Trainer:
         """A first state, with the weights of train.start if that is set."""
         weights = self._weights() if self.weights is None else self.weights
         self.weights = None
+        if self.ladder is not None:
+            weights["mix"] = self.ladder.config.mix(self._stage)
         return self.learner.init(key, **weights)
 
     def _weights(self) -> dict[str, Any]:
@@ -163,25 +175,41 @@ class Trainer:
         train = self.config.train
         state = self._schedule(state)
         start, first = time.monotonic(), self._chunk_seconds == 0
-        moves, games = int(state.env_steps), int(state.games)
-        state, metrics = interrupts.run(lambda: _to_host(self.learner.run_chunk(state)), self._tick)
+        before = figures.played(state)
+        state, metrics = interrupts.run(
+            lambda: figures.to_host(self.learner.run_chunk(state)), self._tick
+        )
         seconds = time.monotonic() - start
         self._chunk_seconds = seconds
         self.at.chunks += 1
-        env_steps, step = int(state.env_steps), int(state.updates)
+        if self.evolution is not None:
+            metrics = evolution.of_lead(metrics, self.at.fitness)
+        metrics = {name: float(value) for name, value in metrics.items()}
+        lead = self._lead(state)
+        env_steps, step = int(lead.env_steps), int(lead.updates)
+        moves, games = figures.played(state) - before
         pace = {
             "time/chunk": seconds,
             "time/first_chunk": float(first),  # compiling included
-            "env/steps_per_s": (env_steps - moves) / seconds,
-            "selfplay/games_per_s": (int(state.games) - games) / seconds,
-            "sys/rss": _memory(),
+            "env/steps_per_s": float(moves / seconds),
+            "selfplay/games_per_s": float(games / seconds),
+            "sys/rss": figures.memory(),
         }
+        if self.ladder is not None:
+            pace |= self.ladder.metrics(self._stage)
+        if self.learner.standings is not None:
+            pace |= self.learner.standings(lead)
         self._metric("train", step, env_steps, {**metrics, **pace})
-        sick = not_finite(metrics)
+        sick = figures.not_finite(metrics)
         self._score = None
+        if self.evolution is not None and not sick:
+            state = self._evolve(state, interrupts)
+            lead = self._lead(state)
         if not sick and train.eval.every and self.at.chunks % train.eval.every == 0:
-            self._score = self._evaluate(state, interrupts)
-        self._text = summary(state, {**metrics, **pace}, self.at.best)
+            self._score = self._evaluate(lead, interrupts)
+        if self.ladder is not None and not sick:
+            state = self._climb(state, interrupts)
+        self._text = figures.summary(lead, {**metrics, **pace}, self.at.best)
         self._tick()
         if sick or self._score is not None or self.at.chunks % train.save_every == 0:
             self._health(step)
@@ -200,6 +228,9 @@ class Trainer:
     def _final(self, state: TrainState, interrupts) -> dict[str, Any]:
         """The last evaluation, and the bundle with its measured strength."""
         settings = self.config.train.eval
+        if self.evolution is not None:
+            self._measure(state, interrupts)
+            state = self._lead(state)
         if settings.every and self.at.chunks % settings.every or self.at.best is None:
             self._evaluate(state, interrupts)
         result = {
@@ -210,11 +241,13 @@ class Trainer:
             "games": int(state.games),
             "minutes": round(self._seconds() / 60, 2),
             "games_per_minute": round(60 * self._games_per_s(), 1),
-            "memory_mb": round(_memory() / 2**20),
+            "memory_mb": round(figures.memory() / 2**20),
             "evaluations": [],
         }
         if self.learner.members is not None:
             result["league"] = self._members(state)
+        if self.evolution is not None:
+            result["population"] = self.evolution.result(state, self.at.fitness)
         if not settings.final_pairs:
             return result
         expected = self.kind.shapes(self.model)
@@ -227,7 +260,7 @@ class Trainer:
             evaluation = self._play(
                 params, agent, name, settings.final_pairs, self.config.seed + 1, interrupts
             )
-            row = {"agent": agent, "opponent": name, **brief(evaluation)}
+            row = {"agent": agent, "opponent": name, **figures.brief(evaluation)}
             result["evaluations"].append(row)
             self.folder.games("final", evaluation.rows())
             self.folder.metric(
@@ -256,10 +289,11 @@ class Trainer:
         which the fall ends.
         """
         share, optim = self._share(), self.settings.optim
-        done = int(state.opt_state.count) - optim.warmup_steps
+        done = int(np.max(state.opt_state.count)) - optim.warmup_steps
         if not self.config.train.decay or optim.decay_steps or share <= 0 or done <= 0:
             return state
-        hyper = {**state.hyper, "decay_steps": jnp.float32(max(done / share, 1.0))}
+        end = jnp.full_like(state.hyper["decay_steps"], max(done / share, 1.0))
+        hyper = {**state.hyper, "decay_steps": end}
         return dataclasses.replace(state, hyper=hyper)
 
     def _share(self) -> float:
@@ -285,30 +319,91 @@ class Trainer:
         settings = self.config.train.eval
         step, env_steps = int(state.updates), int(state.env_steps)
         values: dict[str, Any] = {}
-        rates = []
+        rates, firsts = [], []
         start = time.monotonic()
         for name in self.opponents:
             evaluation = self._play(
                 state.params, settings.agent, name, settings.pairs, self.config.seed, interrupts
             )
             rates.append(evaluation.winrate)
+            firsts.append(evaluation.alone)
             values[f"eval/winrate/{name}"] = evaluation.winrate.mean
             values[f"eval/winrate/{name}/low"] = evaluation.winrate.low
             values[f"eval/winrate/{name}/high"] = evaluation.winrate.high
             values[f"eval/games/{name}"] = evaluation.alone.size
             self.folder.games(str(step), evaluation.rows())
         self._show(state, step, interrupts)
+        if self.ladder is not None:
+            values |= self.ladder.measured(self._stage, firsts)
+        if settings.rated:
+            values |= self._rate(state, interrupts)
         values["time/eval"] = time.monotonic() - start
         self._metric("eval", step, env_steps, values)
         texts = [f"{n} {r}" for n, r in zip(self.opponents, rates, strict=True)]
         self.progress.say(f"update {step}: {settings.agent} against {', '.join(texts)}", **values)
-        if is_better(rates[0], self.at.best):
+        if figures.is_better(rates[0], self.at.best):
             best = self.at.best
             self._bundle(state, rates[0], evaluation.alone.size)
             if best is None or rates[0].mean >= best["mean"]:
                 best = vars(rates[0])
             self.at.best = dict(best)
         return rates[0].mean
+
+    def _lead(self, state: TrainState) -> TrainState:
+        """The fittest of a population, without its games and replay; else the learner itself."""
+        if self.evolution is None:
+            return state
+        return evolution.lead(state, self.at.fitness)
+
+    def _measure(self, state: TrainState, interrupts) -> None:
+        """Every member's fitness, if a chunk was trained since it was last measured."""
+        if self.at.measured == self.at.chunks:
+            return
+        agent, pairs = self.config.train.eval.agent, self.config.population.pairs
+
+        def rates(params, seed):
+            return [
+                self._play(params, agent, name, pairs, seed, interrupts).winrate.mean
+                for name in self.opponents
+            ]
+
+        self.at.fitness = self.evolution.measure(state, rates, self.at.chunks)
+        self.at.measured = self.at.chunks
+
+    def _evolve(self, state: TrainState, interrupts) -> TrainState:
+        """The next generation of a population, when it is due."""
+        if self.at.chunks % self.config.population.every:
+            return state
+        start = time.monotonic()
+        self._measure(state, interrupts)
+        fitness = self.at.fitness
+        state, generation = self.evolution.breed(state, fitness, self.at.chunks)
+        lead = self._lead(state)
+        step, env_steps = int(lead.updates), int(lead.env_steps)
+        values = evolution.told(fitness, generation)
+        values["time/population"] = time.monotonic() - start
+        self._metric("event", step, env_steps, values)
+        self.folder.event("generation", step=step, **evolution.event(fitness, generation))
+        return state
+
+    def _climb(self, state: TrainState, interrupts) -> TrainState:
+        """What the last chunk means for the curriculum; at another stage the weights that were
+        promoted are left as a bundle, and what they are measured by begins anew."""
+        old = self.ladder.name(self._stage)
+        now, why = self.ladder.judge(self.at.standing, int(state.updates), self._score is not None)
+        before, self.at.standing = self._stage, now
+        if not why:
+            return state
+        new, step = self.ladder.name(self._stage), int(state.updates)
+        if why != "demoted":
+            meta = self._meta(step=step, env_steps=int(state.env_steps), stage=old)
+            bundle.save(self.folder.path / "stages" / str(before), state.params, meta)
+        self.folder.event("stage", step=step, was=old, stage=new, why=why)
+        self.progress.say(f"update {step}: {why} from {old} to {new}")
+        self._enter()
+        self.at.best, self._chunk_seconds = None, 0.0
+        work = lambda: self.ladder.move(state, before, self._stage, self.learner)  # noqa: E731
+        return interrupts.run(work, self._tick)
 
     def _play(self, params, agent, opponent, pairs, seed, interrupts) -> arena.Evaluation:
         seat = agents.Seat(self.agents[agent], params)
@@ -334,6 +429,16 @@ class Trainer:
             shown.append(interrupts.run(play, self._tick))
         if shown:
             record.write(self.folder.path / "games" / f"{step}.jsonl", shown)
+
+    def _rate(self, state: TrainState, interrupts) -> dict[str, float]:
+        """Ratings of the learner among former selves and the opponents, see `pool`."""
+        settings = self.config.train.eval
+        former = [] if self.learner.members is None else self.learner.members(state)
+        seats = pool.seats(self.agents[settings.agent], state.params, former, settings.rated)
+        numbers = (settings.rated_pairs, self.config.seed, settings.opening)
+        return interrupts.run(
+            lambda: pool.rate(self.game, self.opponents | seats, *numbers), self._tick
+        )
 
     def _bundle(self, state: TrainState, rate: ratings.Interval, games: int) -> None:
         strength = {
@@ -370,7 +475,8 @@ class Trainer:
 
     def _save(self, state: TrainState, saved: Checkpoints) -> None:
         """Write a checkpoint, unless this step has one."""
-        start, step = time.monotonic(), int(state.updates)
+        lead = self._lead(state)
+        start, step = time.monotonic(), int(lead.updates)
         if step in saved.steps():
             return
         position = dataclasses.replace(self.at, seconds=round(self._seconds(), 3))
@@ -385,11 +491,12 @@ class Trainer:
         }
         saved.save(step, state, meta, self._score)
         values = {"time/ckpt": time.monotonic() - start}
-        self.folder.metric("event", step, int(state.env_steps), values)
+        self.folder.metric("event", step, int(lead.env_steps), values)
 
     def _where(self, state: TrainState | None) -> dict[str, Any]:
         if state is None:
             return {}
+        state = self._lead(state)
         return {
             "step": int(state.updates),
             "env_steps": int(state.env_steps),
@@ -430,63 +537,6 @@ class Trainer:
     def _second_interrupt(self) -> None:
         self.progress.stop()  # the process ends without unwinding
         _try(lambda: self.folder.status("interrupted", message="stopped at once"))
-
-
-_bot = functools.cache(agents.bot_agent)
-
-
-def _opponent(name: str, game: Game) -> agents.Seat:
-    if name in game.bots:
-        return agents.Seat(_bot(game, name))
-    try:
-        return agents.from_spec(name, game)
-    except agents.AgentError as error:
-        raise ConfigError("train.eval.opponents", str(error).removeprefix("agent: ")) from None
-
-
-def _to_host(result: tuple[TrainState, dict[str, Any]]) -> tuple[TrainState, dict[str, float]]:
-    state, metrics = result
-    jax.block_until_ready(state)
-    return state, {name: float(value) for name, value in jax.device_get(metrics).items()}
-
-
-def _memory() -> int:
-    """Bytes that the process has held at most."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def not_finite(metrics: dict[str, float]) -> list[str]:
-    """Names of figures that are NaN or infinite."""
-    return [name for name, value in metrics.items() if not math.isfinite(value)]
-
-
-def is_better(rate: ratings.Interval, best: dict[str, float] | None) -> bool:
-    """Whether newer weights take the place of the best: unless they are clearly worse.
-
-    A few hundred games can not tell near equals apart, and later weights tend to be the
-    stronger ones; "clearly" is below the interval of the highest rate so far.
-    """
-    return best is None or rate.mean >= best["low"]
-
-
-def brief(evaluation: arena.Evaluation) -> dict[str, Any]:
-    """The figures of an evaluation that a result carries."""
-    return {
-        "games": evaluation.alone.size,
-        "even": evaluation.even,
-        "winrate": vars(evaluation.winrate),
-        "winrate_groups": vars(evaluation.winrate_groups),
-        "seed": evaluation.seed,
-    }
-
-
-def summary(state: TrainState, metrics: dict[str, float], best: dict | None) -> str:
-    """The live line."""
-    parts = [f"update {int(state.updates)}", f"{int(state.games)} games"]
-    parts += [f"loss {metrics['loss/total']:.3f}"] if "loss/total" in metrics else []
-    parts += [f"{metrics['env/steps_per_s']:.0f} moves/s"] if "env/steps_per_s" in metrics else []
-    parts += [f"best {100 * best['mean']:.0f} %"] if best else []
-    return ", ".join(parts)
 
 
 def _try(action: Callable[[], None]) -> None:

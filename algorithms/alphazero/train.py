@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from algorithms import frames, imitation, optim, returns, selfplay
 from algorithms.alphazero.loss import Batch, loss
+from algorithms.curriculum import Stages, dealer, with_mix
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -29,7 +31,7 @@ from algorithms.learner import (
     total,
 )
 from algorithms.networks import Model, evaluator, require_q_head
-from algorithms.replay import Replay, Sample
+from algorithms.replay import Replay, Sample, within_budget
 from algorithms.search import belief
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
@@ -52,6 +54,7 @@ class Config:
     fast_simulations: simulations of a fast search.
     opening_plies: each game opens with 0 to this many random actions.
     replay_length: steps of all games that the replay holds.
+    replay_bytes: what the replay may take; it is made shorter until it fits. 0: no limit.
     learn_after: positions with an outcome that must be there before learning begins.
     batch_size: positions per optimiser step.
     micro_batch: at most so many positions' gradient is computed at once (`optim.gradients`).
@@ -74,6 +77,7 @@ class Config:
     fast_simulations: int = 4
     opening_plies: int = 0
     replay_length: int = 256
+    replay_bytes: int = 0
     learn_after: int = 1024
     batch_size: int = 256
     micro_batch: int = 64
@@ -102,27 +106,36 @@ class Config:
         for field in ("value_weight", "q_weight"):
             require(self, field, 0.0 <= getattr(self, field) <= 1e3, "0 to 1000")
         require(self, "full_share", self.full_share > 0.0, "above 0, or nothing is learned")
-        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
-        require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
+        least = self.least_length
+        require(self, "replay_length", self.replay_length >= least, f"at least {least}")
+        require(self, "replay_bytes", self.replay_bytes >= 0, "not negative")
         room = self.replay_length * self.games
         require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
         taught = bool(self.teacher) or not self.teacher_updates
         require(self, "teacher", taught, "needed for teacher_updates above 0")
 
+    @property
+    def least_length(self) -> int:
+        """Steps that the replay has to hold."""
+        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
+        return longest
+
 
 @functools.cache
-def make(game: Game, model: Model, config: Config) -> Learner:
+def make(game: Game, model: Model, config: Config, stages: Stages | None = None) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
       ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...",
-        "search.num_candidates: ..." in a game that does not tell past decisions.
+        "search.num_candidates: ..." in a game that does not tell past decisions,
+        "replay_bytes: ..." for a budget that holds too little.
     """
     require_q_head(model)
     if config.search.num_candidates:
         belief.require(game, "search.num_candidates")
+    config = within_budget(config, _item(game), game.num_teams)
     replay = Replay(length=config.replay_length, rows=config.games)
-    update = functools.partial(_update, game, model, config, replay)
+    update = functools.partial(_update, game, model, config, replay, stages)
     own = functools.partial(_searched, game, model, config)
     imitate = None
     if config.teacher_updates:
@@ -132,7 +145,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
             update, taught, config.teacher_steps, config.teacher_learn_steps
         )
     return make_learner(
-        init=functools.partial(_init, game, model, config, replay),
+        init=functools.partial(_init, game, model, config, replay, stages),
         update=functools.partial(update, own, config.steps, config.learn_steps),
         imitate=imitate,
         imitate_updates=config.teacher_updates,
@@ -140,27 +153,38 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     )
 
 
-def _init(game, model, config, replay, key, params=None) -> TrainState:
+def _item(game) -> Any:
+    """Shapes of what the replay keeps of a step of one game."""
+
+    def item(key):
+        none = jnp.zeros(game.num_teams, jnp.float32)
+        return dict(
+            state=game.init(key),
+            action=jnp.int32(0),
+            returns=none,
+            weights=jnp.zeros(game.num_actions, jnp.float16),
+            train_policy=jnp.bool_(False),
+            root_value=none,
+        )
+
+    return jax.eval_shape(item, jax.random.key(0))
+
+
+def _init(game, model, config, replay, stages, key, params=None, mix=None) -> TrainState:
     params_key, actor_key, key = jax.random.split(key, 3)
     params = model.init(params_key) if params is None else params
-    actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
-    one = jax.tree.map(lambda x: x[0], actor)
-    item = dict(
-        state=one.states,
-        action=jnp.int32(0),
-        returns=one.returns,
-        weights=jnp.zeros(game.num_actions, jnp.float16),
-        train_policy=jnp.bool_(False),
-        root_value=one.returns,
-    )
-    return fresh(
+    mix = stages.first_mix if stages is not None and mix is None else mix
+    deal = dealer(stages, mix)
+    actor = selfplay.start(game, actor_key, config.games, config.opening_plies, deal)
+    state = fresh(
         TrainState,
         params,
         config.optim,
         key,
-        replay=replay.init(item, game.num_teams),
+        replay=replay.init(_item(game), game.num_teams),
         actor=actor,
     )
+    return with_mix(state, mix)
 
 
 # ---- acting: `(params, key, states[B]) -> (action, (what the replay keeps, measures[B]))` ----
@@ -215,11 +239,12 @@ def _taught(game, bot, params, key, states):
 # ---- one update ----
 
 
-def _update(game, model, config, replay, act, steps, learn_steps, state: TrainState):
+def _update(game, model, config, replay, stages, act, steps, learn_steps, state: TrainState):
     play_key, learn_key, key = jax.random.split(state.key, 3)
     choose = functools.partial(act, state.params)
+    deal = dealer(stages, state.hyper.get("mix"))
     actor, played, play_metrics = selfplay.play(
-        game, choose, play_key, state.actor, steps, config.opening_plies
+        game, choose, play_key, state.actor, steps, config.opening_plies, deal=deal
     )
     note, measures = played.note
     items = dict(state=played.state, action=played.action, returns=played.returns, **note)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from algorithms import imitation, optim, selfplay
+from algorithms.curriculum import Stages, dealer, with_mix
 from algorithms.dqn.loss import Batch, loss, targets
 from algorithms.learner import (
     Learner,
@@ -27,7 +28,7 @@ from algorithms.learner import (
     total,
 )
 from algorithms.networks import Model, masked, require_q_head
-from algorithms.replay import Replay, ReplayState, Sample, importance_weights
+from algorithms.replay import Replay, ReplayState, Sample, importance_weights, within_budget
 from jaxgames.core import Array, Game, random_bot
 
 
@@ -40,6 +41,7 @@ class Config:
     epsilon_start, epsilon_end, epsilon_updates: share of random legal moves, falling
       linearly over so many updates of the learner's own play.
     replay_length: steps of all games that the replay holds.
+    replay_bytes: what the replay may take; it is made shorter until it fits. 0: no limit.
     learn_after: positions that must be there before learning begins.
     batch_size: positions per optimiser step.
     micro_batch: at most so many positions' gradient is computed at once (`optim.gradients`).
@@ -66,6 +68,7 @@ class Config:
     epsilon_end: float = 0.05
     epsilon_updates: int = 200
     replay_length: int = 256
+    replay_bytes: int = 0
     learn_after: int = 1024
     batch_size: int = 256
     micro_batch: int = 64
@@ -104,13 +107,19 @@ class Config:
             require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
         require(self, "margin_weight", 0.0 <= self.margin_weight <= 1e3, "0 to 1000")
         require(self, "target_rate", self.target_rate > 0.0, "above 0")
-        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
-        require(self, "replay_length", self.replay_length >= longest, f"at least {longest}")
-        require(self, "horizon", self.horizon < self.replay_length, "below replay_length")
+        least = self.least_length
+        require(self, "replay_length", self.replay_length >= least, f"at least {least}")
+        require(self, "replay_bytes", self.replay_bytes >= 0, "not negative")
         room = self.replay_length * self.games
         require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
         taught = bool(self.teacher) or not self.teacher_updates
         require(self, "teacher", taught, "needed for teacher_updates above 0")
+
+    @property
+    def least_length(self) -> int:
+        """Steps that the replay has to hold."""
+        longest = max(self.steps, self.teacher_steps if self.teacher else 0)
+        return max(longest, self.horizon + 1)
 
 
 @jax.tree_util.register_dataclass
@@ -120,19 +129,23 @@ class DQNState(TrainState):
     target: params of the target network.
     """
 
+    learned: ClassVar[tuple[str, ...]] = (*TrainState.learned, "target")
+
     target: Any
 
 
 @functools.cache
-def make(game: Game, model: Model, config: Config) -> Learner:
+def make(game: Game, model: Model, config: Config, stages: Stages | None = None) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...".
+      ValueError: "teacher: ..." for a bot that the game does not have, "network.q_head: ...",
+        "replay_bytes: ..." for a budget that holds too little.
     """
     require_q_head(model)
+    config = within_budget(config, _item(game), game.num_teams)
     replay = Replay(config.replay_length, config.games, config.horizon, config.priority_exponent)
-    update = functools.partial(_update, game, model, config, replay)
+    update = functools.partial(_update, game, model, config, replay, stages)
     own = functools.partial(_greedy, game, model, config)
     imitate = None
     if config.teacher_updates:
@@ -144,7 +157,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
             config.teacher_learn_steps,
         )
     return make_learner(
-        init=functools.partial(_init, game, model, config, replay),
+        init=functools.partial(_init, game, model, config, replay, stages),
         update=functools.partial(update, own, config.steps, config.learn_steps),
         imitate=imitate,
         imitate_updates=config.teacher_updates,
@@ -152,29 +165,40 @@ def make(game: Game, model: Model, config: Config) -> Learner:
     )
 
 
-def _init(game, model, config, replay, key, params=None) -> DQNState:
+def _item(game) -> Any:
+    """Shapes of what the replay keeps of a step of one game."""
+
+    def item(key):
+        none = jnp.zeros(game.num_teams, jnp.float32)
+        return dict(
+            state=game.init(key),
+            action=jnp.int32(0),
+            returns=none,
+            reward=none,
+            done=jnp.bool_(False),
+            taught=jnp.int32(0),
+        )
+
+    return jax.eval_shape(item, jax.random.key(0))
+
+
+def _init(game, model, config, replay, stages, key, params=None, mix=None) -> DQNState:
     params_key, actor_key, key = jax.random.split(key, 3)
     params = model.init(params_key) if params is None else params
-    actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
-    one = jax.tree.map(lambda x: x[0], actor)
-    item = dict(
-        state=one.states,
-        action=jnp.int32(0),
-        returns=one.returns,
-        reward=one.returns,
-        done=jnp.bool_(False),
-        taught=jnp.int32(0),
-    )
-    return fresh(
+    mix = stages.first_mix if stages is not None and mix is None else mix
+    deal = dealer(stages, mix)
+    actor = selfplay.start(game, actor_key, config.games, config.opening_plies, deal)
+    state = fresh(
         DQNState,
         params,
         config.optim,
         key,
-        replay=replay.init(item, game.num_teams),
+        replay=replay.init(_item(game), game.num_teams),
         actor=actor,
         # Two leaves that share a buffer can not both be donated.
         target=jax.tree.map(jnp.copy, params),
     )
+    return with_mix(state, mix)
 
 
 def epsilon(config: Config, updates: Array) -> Array:
@@ -207,11 +231,12 @@ def _greedy(game, model, config, state, key, states):
     return action, jnp.full(games, -1, jnp.int32)
 
 
-def _update(game, model, config, replay, act, steps, learn_steps, state: DQNState):
+def _update(game, model, config, replay, stages, act, steps, learn_steps, state: DQNState):
     play_key, learn_key, key = jax.random.split(state.key, 3)
     choose = functools.partial(act, state)
+    deal = dealer(stages, state.hyper.get("mix"))
     actor, played, play_metrics = selfplay.play(
-        game, choose, play_key, state.actor, steps, config.opening_plies
+        game, choose, play_key, state.actor, steps, config.opening_plies, deal=deal
     )
     items = dict(
         state=played.state, action=played.action, returns=played.returns,

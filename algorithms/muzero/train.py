@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from algorithms import imitation, optim, selfplay
+from algorithms import king as kings
+from algorithms import league as leagues
+from algorithms.curriculum import Stages, dealer, with_mix
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -28,26 +30,40 @@ from algorithms.learner import (
     report_metrics,
     total,
 )
-from algorithms.muzero import brain, play, samples
+from algorithms.muzero import brain, model_search, play, samples
 from algorithms.muzero.config import Config
 from algorithms.muzero.loss import Weights, loss
 from algorithms.networks import muzero as networks
-from algorithms.replay import Replay, ReplayState, importance_weights
+from algorithms.replay import Replay, ReplayState, importance_weights, within_budget
 from algorithms.search.base import log_probs, take_team
-from jaxgames.core import Array, Game, nearest
+from jaxgames.core import Array, Game
 
 __all__ = ["Config", "make"]
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class State(TrainState):
+    """Attributes:
+    hill: `king.Hill`; (): every team plays with the learner's weights.
+    """
+
+    learned: ClassVar[tuple[str, ...]] = (*TrainState.learned, "hill")
+
+    hill: Any
+
+
 @functools.cache
-def make(game: Game, model: Any, config: Config) -> Learner:
+def make(game: Game, model: Any, config: Config, stages: Stages | None = None) -> Learner:
     """The learner; equal arguments give the same one, compiled once.
 
     Raises:
-      ValueError: "muzero_network.reward: ..." for rules to be learned without it.
+      ValueError: "muzero_network.reward: ..." for rules to be learned without it;
+        "replay_bytes: ..." for a budget that holds too little.
     """
     if config.dynamics == "learned" and not model.config.reward:
         raise ValueError("muzero_network.reward: must be true for learned dynamics")
+    config = within_budget(config, _item(game, model), game.num_teams + 1)
     replay = Replay(
         length=config.replay_length,
         rows=config.games,
@@ -55,50 +71,61 @@ def make(game: Game, model: Any, config: Config) -> Learner:
         exponent=config.priority_exponent,
         wait=config.td_steps == 0,
     )
-    update = functools.partial(_update, game, model, config, replay)
+    update = functools.partial(_update, game, model, config, replay, stages)
     own = functools.partial(_searched, game, model, config)
-    if config.rival_share:
-        rival = _bot(game, "rival", config.rival)
-        own = functools.partial(_rivalled, game, config, rival, own)
+    others = _others(game, model, config)
     imitate = None
     if config.teacher_updates:
         bot = imitation.teacher(game, config.teacher, config.teacher_random)
         taught = functools.partial(_taught, game, model, bot)
         imitate = functools.partial(update, taught, config.teacher_steps)
     return make_learner(
-        init=functools.partial(_init, game, model, config, replay),
-        update=functools.partial(update, own, config.steps),
+        init=functools.partial(_init, game, model, config, replay, stages),
+        update=functools.partial(update, own, config.steps, others=others),
         imitate=imitate,
         imitate_updates=config.teacher_updates,
         chunk_updates=config.chunk_updates,
+        **leagues.face(config.met) if config.met.share else {},
     )
 
 
-def _init(game, model, config, replay, key, params=None) -> TrainState:
+def _item(game, model) -> Any:
+    """Shapes of what the replay keeps of a step of one game."""
+
+    def item(key):
+        state, none = game.init(key), jnp.zeros(game.num_teams, jnp.float32)
+        return dict(
+            state=samples.pack(state),
+            action=jnp.int32(0),
+            reward=none,
+            done=jnp.bool_(False),
+            returns=none,
+            view=model.viewer.focus(state),
+            weights=jnp.zeros(model.viewer.num_actions, jnp.float16),
+            train_policy=jnp.bool_(False),
+            root_value=none,
+        )
+
+    return jax.eval_shape(item, jax.random.key(0))
+
+
+def _init(game, model, config, replay, stages, key, params=None, mix=None) -> TrainState:
     params_key, actor_key, key = jax.random.split(key, 3)
     params = brain.init(model, params_key) if params is None else params
-    actor = selfplay.start(game, actor_key, config.games, config.opening_plies)
-    one = jax.tree.map(lambda x: x[0], actor)
-    item = dict(
-        state=samples.pack(one.states),
-        action=jnp.int32(0),
-        reward=one.returns,
-        done=jnp.bool_(False),
-        returns=one.returns,
-        view=model.viewer.focus(one.states),
-        weights=jnp.zeros(model.viewer.num_actions, jnp.float16),
-        train_policy=jnp.bool_(False),
-        root_value=one.returns,
-    )
+    mix = stages.first_mix if stages is not None and mix is None else mix
+    deal = dealer(stages, mix)
+    actor = selfplay.start(game, actor_key, config.games, config.opening_plies, deal)
     state = fresh(
-        TrainState,
+        State,
         brain.net(model, params),
         config.optim,
         key,
-        replay=replay.init(item, game.num_teams + 1),
+        replay=replay.init(_item(game, model), game.num_teams + 1),
         actor=actor,
+        league=leagues.start(game, config.met, params, config.games) if config.met.share else (),
+        hill=kings.start(game, params) if config.king.enabled else (),
     )
-    return dataclasses.replace(state, params=params)
+    return with_mix(dataclasses.replace(state, params=params), mix)
 
 
 # ---- acting: `(params, key, states[B], ply[B]) -> (action, (what is kept, measures[B]))` ----
@@ -143,23 +170,46 @@ def _searched(game, model, config, params, key, states, ply):
     return cell, (note, measures)
 
 
-def _rivalled(game, config, rival, own, params, key, states, ply):
-    """`own`, but in the first rows a rule bot moves for all seats except one."""
-    own_key, rival_key = jax.random.split(key)
-    action, (note, measures) = own(params, own_key, states, ply)
-    keys = jax.random.split(rival_key, config.games)
-    theirs = jax.vmap(rival)(states, keys).astype(action.dtype)
-    row = np.arange(config.games)
-    shared = row < round(config.rival_share * config.games)
-    its = shared & (states.current_player != row % game.num_players)
-    note = note | dict(train_policy=note["train_policy"] & ~its)
-    return jnp.where(its, theirs, action), (note, measures)
+def _answered(meet, own, key, states, ply):
+    """`own`, but others move for their teams; their moves are no policy to learn."""
+    own_key, meet_key = jax.random.split(key)
+    action, (note, measures) = own(own_key, states, ply)
+    action, mine = meet(meet_key, states, action)
+    return action, (note | dict(train_policy=note["train_policy"] & mine), measures)
 
 
-def _bot(game, field, name):
-    if name not in game.bots:
-        raise ValueError(f"{field}: unknown name {name!r}{nearest(name, game.bots)}")
-    return game.bots[name]
+def _others(game, model, config):
+    """`(state, key, states, action) -> (action, own)`: members of the league, or kings, move for
+    their teams; None where the learner moves for all."""
+    if config.king.enabled:
+        king = functools.partial(_bare, model, config.king.temperature)
+        return lambda state, *rest: kings.meet(game, state.hill, king, *rest)
+    if not config.met.share:
+        return None
+    field = "rival" if config.rival_share else "league.bots"
+    snapshot = functools.partial(_bare, model, config.met.temperature)
+    bots = [leagues.bot(game, name, field) for name in config.met.bots]
+    return lambda state, *rest: leagues.meet(game, state.league, snapshot, bots, *rest)
+
+
+def _bare(model, temperature, params, key, states, seen):
+    """A move by the network alone, int32[B]."""
+    del seen
+    view, observation = play.look(model, params, states)
+    root, legal = model_search.root(states.game, model, params, states, view, observation)
+    action = selfplay.tempered(key, root.prior_logits, legal, temperature)
+    return jax.vmap(model.viewer.to_game)(view, action).astype(jnp.int32)
+
+
+def _prepare(game, model, config, state: State, key) -> State:
+    """A snapshot and new opponents, or another king, where due."""
+    if config.met.share:
+        league = leagues.prepare(config.met, state.league, state.params, state.updates, key)
+        return dataclasses.replace(state, league=league)
+    restarted = lambda params: optim.init(brain.net(model, params))  # noqa: E731
+    before = (state.hill, state.params, state.opt_state)
+    hill, params, opt_state = kings.turn(config.king, game, *before, restarted)
+    return dataclasses.replace(state, hill=hill, params=params, opt_state=opt_state)
 
 
 def _taught(game, model, bot, params, key, states, ply):
@@ -195,12 +245,18 @@ def _budget(config, key, ply) -> tuple[Array, list[int]]:
 # ---- one update ----
 
 
-def _update(game, model, config, replay, act, steps, state: TrainState):
+def _update(game, model, config, replay, stages, act, steps, state: State, others=None):
     play_key, again_key, learn_key, key = jax.random.split(state.key, 4)
+    if others is not None:
+        meet_key, key = jax.random.split(key)
+        state = _prepare(game, model, config, state, meet_key)
     choose = functools.partial(act, state.params)
+    if others is not None:
+        choose = functools.partial(_answered, functools.partial(others, state), choose)
     actor, played, metrics = selfplay.play(
-        game, choose, play_key, state.actor, steps, config.opening_plies, tell_ply=True
-    )
+        game, choose, play_key, state.actor, steps, config.opening_plies, tell_ply=True,
+        deal=dealer(stages, state.hyper.get("mix")),
+    )  # fmt: skip
     note, measures = played.note
     items = dict(
         state=samples.pack(played.state),
@@ -216,7 +272,11 @@ def _update(game, model, config, replay, act, steps, state: TrainState):
     result = jnp.concatenate([played.returns + played.reward, column], axis=-1)
     ring = replay.add(state.replay, items, played.done, result)
 
-    work = functools.partial(_improve, game, model, config, replay, state.updates, state.hyper)
+    # Only what the active team has to decide is learned from, once it is one.
+    hill = state.hill if others is not None and config.king.enabled else None
+    work = functools.partial(
+        _improve, game, model, config, replay, state.updates, state.hyper, hill
+    )
     args = (state.params, state.opt_state, ring, again_key, learn_key)
     blank = jax.eval_shape(work, *args)[-1]
     params, opt_state, ring, learned = jax.lax.cond(
@@ -228,6 +288,12 @@ def _update(game, model, config, replay, act, steps, state: TrainState):
         *args,
     )  # fmt: skip
     metrics |= learned | {name: mean(values) for name, values in measures.items()}
+    league, ended = state.league, (played.done, played.returns + played.reward)
+    if others is not None and config.met.share:
+        league, met = leagues.results(game, config.met, league, *ended)
+        metrics |= met
+    if others is not None and config.king.enabled:
+        metrics |= kings.results(state.hill, *ended)
     metrics["replay/size"] = mean(replay.size(ring))
     moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
     state = advanced(
@@ -239,16 +305,24 @@ def _update(game, model, config, replay, act, steps, state: TrainState):
         opt_state=opt_state,
         replay=ring,
         actor=actor,
+        league=league,
         key=key,
     )
     return state, metrics
 
 
-def _improve(game, model, config, replay, updates, hyper, params, opt_state, ring, again, key):
+def _improve(
+    game, model, config, replay, updates, hyper, hill, params, opt_state, ring, again, key
+):
     """Reanalysis and `learn_steps` optimiser steps; (params, opt_state, ring, metrics)."""
     key, remember_key = jax.random.split(key)
     if config.reanalyse:
         ring = _search_again(game, model, config, replay, params, ring, again)
+    among = None
+    if hill is not None:
+        among = kings.moves(game, hill, ring.items["state"])
+        masked = ring.items | dict(train_policy=ring.items["train_policy"] & among)
+        whole, ring = ring, dataclasses.replace(ring, items=masked)
     size, memory = replay.size(ring), brain.bank(model, params)
     used = _batch_size(config, updates)
 
@@ -260,7 +334,7 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
         net, opt_state, priority, highest = carry
         ring_now = dataclasses.replace(ring, priority=priority, max_priority=highest)
         sample_key, turn_key = jax.random.split(key)
-        sample = replay.sample(ring_now, sample_key, config.largest_batch)
+        sample = replay.sample(ring_now, sample_key, config.largest_batch, among)
         importance = jnp.ones_like(sample.probability)
         if config.priority_exponent:
             importance = importance_weights(sample.probability, size, config.priority_beta)
@@ -284,6 +358,7 @@ def _improve(game, model, config, replay, updates, hyper, params, opt_state, rin
         due = updates % config.memory_updates == 0
         remember = functools.partial(_remember, game, model, config, replay, ring, remember_key)
         params = jax.lax.cond(due, remember, lambda params: params, params)
+    ring = ring if hill is None else whole
     ring = dataclasses.replace(ring, priority=priority, max_priority=highest)
     return params, opt_state, ring, total(metrics)
 
