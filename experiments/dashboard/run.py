@@ -221,7 +221,7 @@ class Run:
         rows = lines.last(self.path / "metrics.jsonl", health.WINDOW)
         log = self.log()["rows"]
         return {
-            "payoff": tables.payoff(rows, self._json("league.json")),
+            "payoff": tables.payoff(rows),
             "lineage": tables.lineage(rows, log),
             "ladder": tables.ladder(log),
         }

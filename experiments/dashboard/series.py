@@ -57,6 +57,7 @@ class Store:
             if isinstance(row.get("seq"), int):
                 self.seq = row["seq"]
                 break
+        self._admit(rows)
         self._open += rows
         while len(self._open) >= self.width:
             capacity = self._points if self.width == 1 else self._points // 2
@@ -91,7 +92,6 @@ class Store:
         }
 
     def _close(self, rows: Sequence[Mapping[str, Any]], buckets: int) -> None:
-        self._admit(rows)
         x, y = _reduce(rows, buckets, self._y)
         here = slice(self._full, self._full + buckets)
         self._x[here] = x

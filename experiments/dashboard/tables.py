@@ -97,22 +97,25 @@ def _teams(games: Sequence[tuple[list[str], list[float]]]) -> list[int]:
     return [numbers.setdefault(mark, len(numbers)) for mark in marks]
 
 
-def payoff(rows: Rows, matrix: Mapping[str, Any]) -> dict[str, Any]:
+def payoff(rows: Rows) -> dict[str, Any]:
     """{"rows": names, "columns": names, "rate": [[...]], "n": [[...]]}, null where unknown.
 
-    `matrix` is a league.json of {"names", "rate", "n"}, row against column. Without it the only
-    row is the learner, against the members of its league, or else against the opponents of its
-    last evaluations.
+    All against all where a pool was rated ("payoff/NAME/OTHER"); else the learner against the
+    members of its league, or else against the opponents of its last evaluations.
     """
-    names, rate = matrix.get("names"), matrix.get("rate")
-    if isinstance(names, list) and isinstance(rate, list):
-        names = [str(name)[:80] for name in names[:200]]
-        whole = {key: _square(matrix.get(key), len(names)) for key in ("rate", "n")}
-        return {"rows": names, "columns": names, **whole}
+    rates = _newest(rows, "payoff/")
+    if rates:
+        names = [n for n in _newest(rows, "rating/") if n.rpartition("/")[2] not in _BOUNDS]
+        rate = [[rates.get(f"{name}/{other}") for other in names] for name in names]
+        return {
+            "rows": names,
+            "columns": names,
+            "rate": rate,
+            "n": [[None] * len(names)] * len(names),
+        }
     for before, count in (("league/rate/", "league/n/"), ("eval/winrate/", "eval/games/")):
         rates, games = _newest(rows, before), _newest(rows, count)
-        bounds = {f"{name}/{end}" for name in rates for end in ("low", "high")}
-        members = [name for name in rates if name not in bounds]
+        members = [n for n in rates if n.rpartition("/")[2] not in _BOUNDS]
         if members:
             return {
                 "rows": ["learner"],
@@ -123,11 +126,7 @@ def payoff(rows: Rows, matrix: Mapping[str, Any]) -> dict[str, Any]:
     return {"rows": [], "columns": [], "rate": [], "n": []}
 
 
-def _square(values: Any, size: int) -> list[list[Any]]:
-    """`size` rows of `size` numbers or nulls."""
-    values = values if isinstance(values, list) else []
-    rows = [row if isinstance(row, list) else [] for row in values] + [[]] * size
-    return [[number(v) for v in [*row, *[None] * size][:size]] for row in rows[:size]]
+_BOUNDS = ("low", "high")
 
 
 def _newest(rows: Rows, prefix: str) -> dict[str, float]:
@@ -142,29 +141,32 @@ def _newest(rows: Rows, prefix: str) -> dict[str, float]:
 
 def lineage(rows: Rows, log: Rows) -> dict[str, Any]:
     """Members with their last fitness, and who took over whose weights, oldest first."""
-    copies = [
-        {
-            "step": number(row.get("step")),
-            "member": number(row.get("member")),
-            "parent": number(row.get("parent")),
-            "changed": row.get("changed") if isinstance(row.get("changed"), dict) else {},
-        }
-        for row in log
-        if row.get("event") == "exploit"
-    ]
-    fitness = _newest(rows, "population/fitness/")
-    return {"fitness": fitness, "copies": [c for c in copies if c["member"] is not None]}
+    copies = []
+    for row in log:
+        changes = row.get("changes") if row.get("event") == "generation" else None
+        for change in changes if isinstance(changes, (list, tuple)) else ():
+            if isinstance(change, dict) and isinstance(change.get("member"), int):
+                parent = change.get("parent")
+                copies.append(
+                    {
+                        "step": number(row.get("step")),
+                        "member": change["member"],
+                        "parent": parent if isinstance(parent, int) else None,
+                        "changed": {k: v for k, v in change.items() if isinstance(v, list)},
+                    }
+                )
+    return {"fitness": _newest(rows, "population/fitness/"), "copies": copies}
 
 
 def ladder(log: Rows) -> list[dict[str, Any]]:
-    """Promotions and demotions of a curriculum, oldest first."""
+    """Changes of the stage of a curriculum, oldest first."""
     return [
         {
             "step": number(row.get("step")),
-            "what": row["event"],
-            "stage": number(row.get("stage")),
-            "name": str(row.get("name", ""))[:200],
+            "was": str(row.get("was", ""))[:200],
+            "stage": str(row.get("stage", ""))[:200],
+            "why": str(row.get("why", ""))[:200],
         }
         for row in log
-        if row.get("event") in ("promote", "demote")
+        if row.get("event") == "stage"
     ]

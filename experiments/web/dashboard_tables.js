@@ -138,7 +138,7 @@ function tree(names, copies, t) {
   const y = (member) => 18 + row * member;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${18 + row * members}`, class: "tree", role: "img", "aria-label": t("lineage") });
   for (let member = 0; member < members; member++) {
-    svg.append(draw("text", { x: 4, y: y(member) + 4 }, names[member] || `${t("lineage.member")} ${member}`),
+    svg.append(draw("text", { x: 4, y: y(member) + 4 }, `${t("lineage.member")} ${member}`),
       draw("path", { d: `M${left} ${y(member)}H${width - 10}`, class: "curve", stroke: colour(member) }));
   }
   for (const copy of copies) {
@@ -156,8 +156,8 @@ export async function ladder(page, panel) {
   for (const run of page.runs) {
     const found = (await page.ask(run, "league")).ladder;
     if (!found.length) continue;
-    parts.push(named(page, run, make("ol.ladder", {}, found.map((rung) => make(`li.${rung.what}`, {},
-      `${rung.what === "promote" ? "▲" : "▼"} ${t(`ladder.${rung.what}`)}: ${rung.name || rung.stage} (${t("lineage.step")} ${rung.step})`)))));
+    parts.push(named(page, run, table([t("lineage.step"), t("ladder.was"), t("ladder.stage"), t("ladder.why")],
+      found.map((rung) => [String(rung.step ?? ""), rung.was, rung.stage, rung.why]), t("ladder"))));
   }
   return parts.length ? parts : [nothing(page, panel.missing)];
 }

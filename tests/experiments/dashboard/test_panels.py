@@ -1,0 +1,104 @@
+"""Every metric has its meaning, every panel its words, in both languages."""
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+import algorithms
+import experiments
+from experiments.dashboard import panels
+from experiments.dashboard.report import WEB
+
+TEXTS = (WEB / "dashboard_texts.js").read_text("utf-8")
+_NAME = re.compile(
+    r"(loss|policy|value|val|search|selfplay|rollout|replay|actor|optim|net|env|time|sys|league"
+    r"|population|curriculum|king|rating|payoff|eval)/[a-z0-9_/{}\[\].]+"
+)
+
+
+def recorded() -> set[str]:
+    """Names of metrics in the code; what is filled in stands as "x"."""
+    found = set()
+    for package in (algorithms, experiments):
+        for path in pathlib.Path(package.__file__).parent.rglob("*.py"):
+            if path.parent.name in ("dashboard", "plots", "benchmarks"):
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    parts = (v.value if isinstance(v, ast.Constant) else "x" for v in node.values)
+                    found.add("".join(map(str, parts)))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.add(node.value)
+    return {text for text in found if _NAME.fullmatch(text) and not text.endswith("/")}
+
+
+def test_every_recorded_metric_has_a_meaning():
+    names = recorded()
+    assert len(names) > 40 and "policy/entropy" in names and "eval/winrate/x" in names
+    assert [name for name in sorted(names) if panels.meaning(name) is None] == []
+    assert panels.meaning("nonsense") is None
+
+
+def words(language: str) -> set[str]:
+    table = TEXTS.split(f"const {language} = {{")[1].split("\n};")[0]
+    return set(re.findall(r'^  "([^"]+)":', table, re.MULTILINE))
+
+
+def test_both_languages_have_the_same_words():
+    assert words("en") == words("zh") and len(words("en")) > 100
+
+
+@pytest.mark.parametrize("panel", panels.PANELS, ids=lambda panel: panel.id)
+def test_panels_have_words_and_say_what_is_missing(panel):
+    assert f"panel.{panel.id}" in words("en")
+    assert panel.missing or panel.extra in ("", "log", "config")
+    for chart in panel.charts:
+        assert f"chart.{chart.id}" in words("en")
+        assert chart.missing and chart.names
+
+
+def test_ids_are_unique():
+    charts = [chart.id for panel in panels.PANELS for chart in panel.charts]
+    assert len(set(charts)) == len(charts)
+    assert len({panel.id for panel in panels.PANELS}) == len(panels.PANELS)
+
+
+def test_settings_that_turn_a_chart_on_are_settings():
+    """Each `key=value` in `missing` is accepted; words between them are values of the key."""
+    import configs
+
+    hows = {panel.missing for panel in panels.PANELS}
+    hows |= {chart.missing for panel in panels.PANELS for chart in panel.charts}
+    for how in sorted(hows - {""}):
+        for word in how.split():
+            if "=" in word and "..." not in word:
+                configs.load("sequence", [word])
+
+
+def test_which_metrics_a_chart_draws():
+    chart = panels.Chart("x", "X", ("eval/winrate/*", "loss/total", "loss/*"))
+    names = [
+        "loss/a", "loss/total", "loss/low", "eval/games/b", "eval/winrate/runs/c/best",
+        "eval/winrate/b", "eval/winrate/b/low", "eval/winrate/b/high",
+    ]  # fmt: skip
+    assert panels.drawn(chart, names) == [
+        "eval/winrate/b", "eval/winrate/runs/c/best", "loss/total", "loss/a", "loss/low",
+    ]  # fmt: skip
+    assert panels.rest(["loss/total", "sys/x", "eval/winrate/b", "eval/winrate/b/low"]) == ["sys/x"]
+
+
+@pytest.mark.parametrize(
+    "name, pattern, fits",
+    [
+        ("a/b", "a/*", True),
+        ("a/b/c", "a/*", True),
+        ("a/", "a/*", False),
+        ("a/b/low", "a/*/low", True),
+        ("a/b/c/low", "a/*/low", False),
+        ("axb", "a.b", False),
+    ],
+)
+def test_patterns(name, pattern, fits):
+    assert panels.matches(name, pattern) is fits
