@@ -40,6 +40,7 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(128)  # who calls at once waits, and is not refused
     except OSError as error:
         listener.close()
         message = f"can not listen on {host}:{port} ({error.strerror})"
