@@ -9,18 +9,19 @@ recorded too few times, gives no light. Nothing here is random or looks at a clo
 
 from __future__ import annotations
 
-import collections
 import dataclasses
-import json
 import math
 import pathlib
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from experiments.dashboard import lines
+
 LEVELS = ("ok", "warn", "bad")
 #: Rows that are looked at: a few days of chunks, a few megabytes.
 WINDOW = 2000
+WINDOW_BYTES = 16 << 20
 #: Rows that a rule averages over, and the least that it speaks up after.
 LAST = 10
 
@@ -113,16 +114,10 @@ def read(path: pathlib.Path) -> list[Row]:
 
     Raises FileNotFoundError where there are no metrics.
     """
-    last = collections.deque(maxlen=WINDOW)
-    with (path / "metrics.jsonl").open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(row, dict):
-                last.append(row)
-    return list(last)
+    file = path / "metrics.jsonl"
+    if not file.is_file():
+        raise FileNotFoundError(file)
+    return lines.last(file, WINDOW, WINDOW_BYTES)
 
 
 # ---- parts of rules ----
