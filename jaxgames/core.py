@@ -411,9 +411,9 @@ class Game(abc.ABC):
         """
         raise PositionError("text", f"positions of {self.id} are given as text")
 
-    def to_knowledge(self, state: State, player: int) -> dict[str, Any] | None:
-        """What seat `player` may know of a position, as JSON values that `from_knowledge` reads;
-        None where the game does not offer this."""
+    def to_knowledge(self, state: State) -> dict[str, Any] | None:
+        """What the seat to move may know of a position, as JSON values that `from_knowledge`
+        reads; None where the game does not offer this."""
         return None
 
     def from_knowledge(self, knowledge: Mapping[str, Any]) -> State:

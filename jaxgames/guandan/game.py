@@ -178,6 +178,16 @@ class Guandan(core.Game):
 
         return texts.from_text(self, text)
 
+    def to_knowledge(self, state):
+        from jaxgames.guandan import told
+
+        return told.to_knowledge(state)
+
+    def from_knowledge(self, knowledge):
+        from jaxgames.guandan import told
+
+        return told.from_knowledge(self, knowledge)
+
     def explain_illegal(self, state, action):
         from jaxgames.guandan import text
 

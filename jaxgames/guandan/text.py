@@ -138,6 +138,11 @@ def to_text(state) -> str:
 
 def from_text(game, text: str):
     """The position; raises `PositionError` naming the part that is wrong."""
+    return read(game, text)
+
+
+def read(game, text: str, check: bool = True):
+    """`from_text`; without `check` whether the hands and the round can be so is not looked at."""
     parts = _split(game, text)
     found = _status(parts["status"])
     told = _Told(parts)
@@ -162,7 +167,8 @@ def from_text(game, text: str):
     )
     over = found in ("finished", "truncated")
     rewards = standing.check(game, score, leaves["order"], found, parts["rewards"], leaves["seat"])
-    check_round(game.rules, score, leaves, over)
+    if check:
+        check_round(game.rules, score, leaves, over)
     on_table, table_seat = leaves["table"]
     state = rules.State(
         game=game,

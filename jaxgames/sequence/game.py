@@ -123,6 +123,16 @@ class Sequence(core.Game):
 
         return text.from_text(self, string)
 
+    def to_knowledge(self, state):
+        from jaxgames.sequence import told
+
+        return told.to_knowledge(state)
+
+    def from_knowledge(self, knowledge):
+        from jaxgames.sequence import told
+
+        return told.from_knowledge(self, knowledge)
+
     def explain_illegal(self, state, action):
         from jaxgames.sequence import text
 
