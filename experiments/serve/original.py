@@ -59,7 +59,9 @@ def _place(service: Service, body: bodies.OldMove) -> tuple[Game, Model, State]:
     rows, cols = len(body.board), len(body.board[0])
     length = body.win_length or next(n for side, n in _LENGTHS if max(rows, cols) <= side)
     games = _games(service, rows, cols, length)
-    named = [pair for pair in games if body.model in (None, pair[1].name)]
+    # a bot answers only who asks for it
+    named = [p for p in games if p[1].name == (body.model or p[1].name)]
+    named = [p for p in named if body.model is not None or p[1].kind == "network"]
     if not named:
         if body.model is not None:
             raise Problem("unknown_model", f"no {body.model!r} for this board", "model")

@@ -13,8 +13,6 @@ from algorithms.search import outline
 from experiments.serve.metrics import Metrics
 from experiments.serve.programs import Program, Programs, batched, host
 from experiments.serve.questions import Item, Thought, choose
-from jaxgames.core import Game
-from jaxgames.match import Match
 
 #: Simulations after which a search that is watched tells how it stands.
 MARKS = (16, 64, 256, 1024, 4096)
@@ -151,23 +149,3 @@ class Job:
 
 def _stopped(thought: Thought, by: str) -> Thought:
     return dataclasses.replace(thought, stopped_by=by)
-
-
-_warm: set[Game] = set()
-
-
-def warm_host(game: Game, plies: int = 12) -> None:
-    """Compiles what the host needs to follow a game of these rules."""
-    if game in _warm:
-        return
-    match = Match(game, 0)
-    for ply in range(plies):
-        if match.done:
-            break
-        legal = match.legal()
-        match.play(legal[(7 * ply) % len(legal)][0])
-    text = game.to_text(match.state)
-    game.from_text(text)
-    match.result()
-    game.chance_to_text(*(match.states[-2], match.actions[-1], match.state))
-    _warm.add(game)

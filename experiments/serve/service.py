@@ -23,7 +23,7 @@ from collections.abc import Iterable
 
 from configs import ConfigError
 from configs.schema import ServeConfig
-from experiments.serve import rounds
+from experiments.serve import positions, rounds, warm
 from experiments.serve.metrics import Metrics
 from experiments.serve.models import Model, Models
 from experiments.serve.problems import Problem
@@ -124,8 +124,10 @@ class Service:
 
     def _warm_up(self) -> None:
         try:
+            for name in core.games():
+                positions.hides(core.make(name))  # asked for by every catalogue
             for game, models in self._listed.items():
-                rounds.warm_host(game)
+                warm.host(game)
                 for model in models:
                     for key in self._keys(model, game):
                         for rows in self.programs.sizes(key):
@@ -304,7 +306,7 @@ class Service:
     def _compile(self, key: Key) -> None:
         error: Exception | None = None
         try:
-            rounds.warm_host(key.game)
+            warm.host(key.game)
             self.programs.make(key, 1)
         except Exception as problem:
             LOG.exception("%s can not be compiled", key)
