@@ -34,6 +34,7 @@ def test_imports_are_declared():
         "orbax": "orbax-checkpoint", "numpy": "numpy", "safetensors": "safetensors",
         "hydra": "hydra-core", "omegaconf": "omegaconf", "rich": "rich",
         "ml_dtypes": "ml_dtypes", "yaml": "omegaconf", "websockets": "websockets",
+        "fastapi": "fastapi", "starlette": "fastapi", "pydantic": "fastapi", "uvicorn": "uvicorn",
     }  # fmt: skip
     optional = {
         "pgx",
@@ -44,6 +45,7 @@ def test_imports_are_declared():
         "tensorboardX",
         "wandb",
         "matplotlib",
+        "resvg_py",
     }  # extras, imported where they are used
     adapted = {"pettingzoo", "gymnasium", "pyspiel"}
     from tests.test_house import imports, sources
