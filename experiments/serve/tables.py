@@ -35,8 +35,6 @@ MAX_PLIES = 20_000
 PATIENCE_S = 900.0
 #: Nodes of a tree that a page draws.
 TREE_NODES = 120
-#: Simulations of an analysis where the request gives none.
-ANALYSIS_SIMULATIONS = 64
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,7 +101,7 @@ class BranchBody(Body):
 
 
 class AnalyseBody(LookBody):
-    """`ply` alone, or the whole game without it."""
+    """`ply` alone, or the whole game without it; without a budget as the model likes."""
 
     ply: Annotated[int, Field(ge=0)] | None = None
     model: Annotated[str, Field(max_length=200)] = ""
@@ -261,9 +259,9 @@ class Tables:
         if not name:
             raise Problem("not_served", "no model here plays under these rules", "model")
         kind = NETWORK if body.network else "model"
-        simulations = body.simulations or ANALYSIS_SIMULATIONS
-        found = self.sitter(game, SeatBody(kind=kind, name=name, simulations=simulations), "model")
-        return found
+        return self.sitter(
+            game, SeatBody(kind=kind, name=name, simulations=body.simulations), "model"
+        )
 
     async def _analyse(self, sitting: Sitting, sitter: Sitter, plies: list[int]) -> None:
         table, job = sitting.table, sitting.table.job

@@ -108,7 +108,7 @@ function App() {
   const people = useMemo(() => (view ? view.seats.flatMap((s, i) => (s.kind === "human" ? [i] : [])) : []), [view]);
   const names = useMemo(() => (view ? seatNames(view, people, t) : []), [view, people, t]);
   const live = at === null;
-  const mine = Boolean(view && live && view.can.move);
+  const mine = Boolean(view && live && view.can.move && !sending);
   const working = Boolean(view && (view.thinking !== null || (view.job && view.job.state === "running")));
   const shown = view ? view.ply : 0;
 
@@ -154,7 +154,7 @@ function App() {
   }
 
   async function play(text) {
-    if (!mine || sending) return false;
+    if (!mine) return false;
     const found = await act("move", {seat: view.to_move, move: text, ply: view.ply});
     return Boolean(found && !found.readings);
   }
@@ -164,7 +164,7 @@ function App() {
     network: asked.network,
     ...(asked.simulations ? {simulations: Number(asked.simulations)} : {}),
   });
-  const analysable = Boolean(view && view.to_move !== null && (mine || view.legal.length));
+  const analysable = Boolean(view && view.legal.length && !sending);
 
   function analyse(ply) {
     return show(api.act(id, "analyse", {viewer, ...budget(), ...(ply === undefined ? {} : {ply})}));
@@ -262,7 +262,7 @@ function App() {
     ${!view && html`<main><p class="panel">${t("page.welcome")}</p></main>`}
     ${view && html`<main>
       <div class="table-side">
-        <${Status} view=${view} names=${names} live=${live} mine=${mine} people=${people} t=${t}
+        <${Status} view=${view} names=${names} live=${live} mine=${mine} sending=${sending} people=${people} t=${t}
           onLive=${() => setAt(null)} onPlayOn=${goOn}
           onTakeBack=${() => confirm(t("control.take_back_sure", {n: view.plies - shown})) && act("goto", {ply: shown})}
           onAgain=${() => act("run", {on: true})} />
@@ -274,7 +274,7 @@ function App() {
               ${lost && html`<p class="error">${lost}</p>`}
               ${Board && html`<${Board} key=${`${id}/${view.scene.kind}`} scene=${view.scene} legal=${view.legal} selection=${selection} onSelect=${onSelect}
                 onPlay=${play} heat=${warmth} candidates=${view.analysis ? view.analysis.candidates : null} viewer=${view.viewer === "all" ? null : view.viewer}
-                busy=${!mine || sending} names=${names} hint=${hinted} t=${t} />`}
+                busy=${!mine} names=${names} hint=${hinted} t=${t} />`}
             </section>
             <section class="panel">
               <${MoveInput} legal=${mine ? view.legal : []} mine=${mine} readings=${readings} problem=${problem && problem.code === "illegal" ? problem : null}

@@ -62,6 +62,7 @@ export function Graph({points, names, at, onPick, t}) {
     const to = {ArrowLeft: before, ArrowRight: after, Home: shown[0], End: shown[shown.length - 1]}[event.key];
     if (!to) return;
     event.preventDefault();
+    event.stopPropagation(); // the page has arrow keys of its own
     onPick(to.ply);
   }
 

@@ -38,25 +38,32 @@ export function Seats({view, names, people, viewer, onViewer, t}) {
 }
 
 /** Whose turn it is, how it ended, or where in the past we are. */
-export function Status({view, names, live, mine, people, t, onLive, onPlayOn, onTakeBack, onAgain}) {
+export function Status({view, names, live, mine, sending, people, t, onLive, onPlayOn, onTakeBack, onAgain}) {
   const buttons = [];
+  let state = "waiting";
   let text;
   if (view.error) {
+    state = "failed";
     text = t("state.failed", {name: names[view.error.seat], detail: view.error.detail});
     buttons.push(html`<button type="button" data-testid="again" onClick=${onAgain}>${t("state.again")}</button>`);
   } else if (!live && !view.review) {
+    state = "past";
     text = t("state.past", {ply: view.ply, plies: view.plies});
     buttons.push(html`<button type="button" data-testid="live" onClick=${onLive}>${t("control.live")}</button>`);
     if (view.ply < view.plies && people.length && !(view.hides && view.open)) {
       buttons.push(html`<button type="button" data-testid="take-back" onClick=${onTakeBack}>${t("control.take_back")}</button>`);
     }
   } else if (view.result) {
+    state = "over";
     text = ending(view, names, t);
   } else if (view.review) {
+    state = "review";
     text = `${t("state.review")} ${t("state.past", {ply: view.ply, plies: view.plies})}`;
   } else if (view.thinking !== null) {
+    state = "thinking";
     text = html`<span class="busy">${t("state.thinking", {name: names[view.thinking]})}${view.waits ? ` (${view.waits})` : ""}</span>`;
-  } else if (mine) {
+  } else if (mine || sending) {
+    state = sending ? "sending" : "yours";
     text = people.length > 1 ? t("state.turn", {name: names[view.to_move]}) : t("state.your_turn");
   } else if (!view.running) {
     text = t("state.paused");
@@ -66,7 +73,7 @@ export function Status({view, names, live, mine, people, t, onLive, onPlayOn, on
   if (view.open && (view.review || view.result || !people.length)) {
     buttons.push(html`<button type="button" data-testid="play-on" onClick=${onPlayOn}>${t("control.play_on")}</button>`);
   }
-  return html`<section class=${`banner ${view.error ? "bad" : ""}`} data-testid="status"><p role="status">${text}</p>${buttons}</section>`;
+  return html`<section class=${`banner ${view.error ? "bad" : ""}`} data-testid="status" data-state=${state} data-plies=${view.plies}><p role="status">${text}</p>${buttons}</section>`;
 }
 
 function ending(view, names, t) {
@@ -117,7 +124,7 @@ export function MoveInput({legal, mine, readings, problem, onPlay, onForget, t})
         <input id="move-input" data-testid="move-input" autocomplete="off" spellcheck="false" placeholder=${t("move.placeholder")}
           role="combobox" aria-expanded=${String(open)} aria-controls="move-list" aria-autocomplete="list"
           aria-activedescendant=${open && chosen >= 0 ? `move-${chosen}` : null}
-          value=${text} disabled=${!mine} onInput=${(event) => (setText(event.target.value), setOpen(true))}
+          value=${text} readonly=${!mine} aria-disabled=${String(!mine)} onInput=${(event) => (setText(event.target.value), setOpen(true))}
           onFocus=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKey} />
         ${open && mine && html`<ul id="move-list" role="listbox" data-testid="move-list" aria-label=${t("move.legal", {n: legal.length})}
             onMouseDown=${(event) => event.preventDefault()}>

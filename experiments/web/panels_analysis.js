@@ -10,17 +10,21 @@ const HEATS = ["off", "policy", "visits", "q"];
 const share = (x) => (x === null ? "–" : `${(100 * x).toFixed(x < 0.0995 ? 1 : 0)} %`);
 const count = (x) => (Number.isInteger(x) ? String(x) : x.toFixed(1));
 
-/** The heat of the board: {kind, values: {action: number}, low, high}, or null. */
-export function heatOf(view, kind) {
+/**
+ * The heat of the board: {kind, values: {action: number}, low, high}, or null. Where nothing was
+ * searched there are no visits, and the policy stands for them, under its own name.
+ */
+export function heatOf(view, wanted) {
   const found = view.analysis;
-  if (!found || kind === "off") return null;
-  const column = {policy: 1, visits: 2, q: 3}[kind];
+  if (!found || wanted === "off") return null;
   const actions = new Map(view.legal.map(({action, text}) => [text, action]));
   const total = found.moves.reduce((sum, row) => sum + row[2], 0);
+  const kind = wanted === "visits" && !total ? "policy" : wanted;
+  const column = {policy: 1, visits: 2, q: 3}[kind];
   const values = {};
   for (const row of found.moves) {
     const action = actions.get(row[0]);
-    const value = kind === "visits" ? (total ? row[2] / total : 0) : row[column];
+    const value = kind === "visits" ? row[2] / total : row[column];
     if (action !== undefined && value !== null && (kind === "q" || value > 0)) values[action] = value;
   }
   const all = Object.values(values);
@@ -44,7 +48,7 @@ export function Analysis(props) {
       <div class="row">
         <label class="small grow">${t("analysis.model")} <select data-testid="analysis-model" value=${asked.model} onChange=${(event) => change({model: event.target.value})}>
           ${(models || []).map((name, i) => html`<option key=${name} value=${i ? name : ""}>${name}</option>`)}</select></label>
-        <label class="small">${t("analysis.simulations")} <input type="number" data-testid="analysis-simulations" min="1" max="4096" size="6" placeholder="64"
+        <label class="small">${t("analysis.simulations")} <input type="number" data-testid="analysis-simulations" min="1" max="4096" size="6" placeholder=${t("new.default")}
           value=${asked.simulations} disabled=${asked.network} onInput=${(event) => change({simulations: event.target.value})} /></label>
         <label class="small"><input type="checkbox" checked=${asked.network} onChange=${(event) => change({network: event.target.checked})} /> ${t("analysis.network")}</label>
       </div>

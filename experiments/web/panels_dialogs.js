@@ -41,7 +41,7 @@ const plain = (value) => (value === null || value === undefined ? "" : Array.isA
 export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) {
   const [games, setGames] = useState(null);
   const [name, setName] = useState("");
-  const [preset, setPreset] = useState("default");
+  const [wantedPreset, setPreset] = useState("");
   const [texts, setTexts] = useState({});
   const [table, setTable] = useState(null); // players, teams, who
   const [seats, setSeats] = useState([]);
@@ -50,6 +50,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
   const [problem, setProblem] = useState(null);
   const [sending, setSending] = useState(false);
   const game = games && games.find((one) => one.name === name);
+  const preset = game ? (wantedPreset in game.presets ? wantedPreset : Object.keys(game.presets)[0]) : "";
   const gameBox = useRef(null);
   useEffect(() => gameBox.current?.focus(), [games]);
 
@@ -59,7 +60,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
       setGames(found);
       const known = found.some((one) => one.name === first.game);
       setName(known ? first.game : found[found.length - 1].name);
-      setPreset(known && first.preset ? first.preset : "default");
+      setPreset(known && first.preset ? first.preset : "");
       setPosition(known && first.position ? first.position : "");
     }, setProblem);
   }, []);
@@ -79,7 +80,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
     const timer = setTimeout(() => api.check(wanted).then((found) => {
       if (!current) return;
       setProblem(null);
-      setTable(found);
+      setTable({...found, key});
       setSeats((old) => seated(found, old, from));
     }, (error) => current && (setProblem(error), setTable(null))), 150);
     return () => {
@@ -90,7 +91,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
 
   async function begin(event) {
     event.preventDefault();
-    if (!table || sending) return;
+    if (!ready || sending) return;
     setSending(true);
     setProblem(null);
     const people = seats.map(({kind, name: who, simulations, temperature}) => {
@@ -107,12 +108,13 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
     }
   }
 
+  const ready = table && table.key === key;
   const title = from ? t("new.play_on", {ply}) : t("new.title");
   const change = (seat, changes) => setSeats(seats.map((old, i) => (i === seat ? {...old, ...changes} : old)));
   return html`<${Modal} title=${title} testid="new-game-dialog" onClose=${onClose}>
     <form onSubmit=${begin}>
       ${!from && game && html`<div class="fields">
-          <label>${t("new.game")} <select ref=${gameBox} data-testid="game" value=${name} onChange=${(event) => (setName(event.target.value), setPreset("default"), setTexts({}))}>
+          <label>${t("new.game")} <select ref=${gameBox} data-testid="game" value=${name} onChange=${(event) => (setName(event.target.value), setPreset(""), setTexts({}))}>
             ${games.map((one) => html`<option key=${one.name} value=${one.name}>${t(`game.${one.name}`)}</option>`)}</select></label>
           <label>${t("new.preset")} <select data-testid="preset" value=${preset} onChange=${(event) => (setPreset(event.target.value), setTexts({}))}>
             ${Object.keys(game.presets).map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
@@ -129,7 +131,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
           onChange=${(changes) => change(i, changes)} t=${t} />`)}</div>`}
       <${Refusal} problem=${problem} t=${t} />
       ${playing && html`<p class="small dim">${t("new.given_up")}</p>`}
-      <div class="row"><button type="submit" class="main" data-testid="start" disabled=${!table || sending}>${t("new.start")}</button>
+      <div class="row"><button type="submit" class="main" data-testid="start" disabled=${!ready || sending}>${t("new.start")}</button>
         <button type="button" data-testid="dialog-cancel" onClick=${onClose}>${t("new.cancel")}</button>
         ${sending && html`<span class="busy small">${t("page.loading")}</span>`}</div>
     </form>

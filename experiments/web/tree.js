@@ -65,7 +65,8 @@ export function Tree({tree, names, t}) {
       <button type="button" data-testid="tree-png" onClick=${() => savePng(picture.current, "tree")}>${t("tree.png")}</button>
       <small>${t("tree.legend")}</small>
     </div>
-    <div class="tree-scroll" tabindex="0" role="group" aria-label=${t("tree.label")}>
+    <div class="tree-scroll" tabindex="0" role="group" aria-label=${t("tree.label")}
+        onKeyDown=${(event) => event.key.startsWith("Arrow") && event.stopPropagation()}>
       <svg ref=${picture} viewBox=${`0 0 ${width} ${height}`} width=${width} height=${height} font-size="12" text-anchor="middle">
         ${placed.map((at) => at.parent && html`<${Edge} key=${`e${at.path}`} at=${at} />`)}
         ${placed.map((at) => (at.others ? html`<${Others} key=${at.path} at=${at} t=${t} />` : html`<${Node} key=${at.path} at=${at} names=${names} t=${t} flip=${flip} />`))}

@@ -46,7 +46,7 @@ function corners(path, n, r, turn) {
 function useColours() {
   const read = () => {
     const style = getComputedStyle(document.documentElement);
-    const names = ["felt", "grid", "five", "rim", "last", "t1", "t2", "t3", "t4", "accent", "good", "bad", "panel", "focus"];
+    const names = ["felt", "grid", "five", "rim", "last", "t1", "t2", "t3", "t4", "heat", "good", "bad", "focus"];
     return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   };
   const [colours, setColours] = useState(read);
@@ -95,7 +95,7 @@ function channels(colour) {
 /** A picture of the heat, one pixel a cell. */
 function heatImage(scene, warm, heat, colours) {
   const image = new ImageData(scene.cols, scene.rows);
-  const tints = {heat: channels(colours.accent), "heat-good": channels(colours.good), "heat-bad": channels(colours.bad)};
+  const tints = {heat: channels(colours.heat), "heat-good": channels(colours.good), "heat-bad": channels(colours.bad)};
   for (const {row, col, value} of warm) {
     const {name, opacity} = shade(heat, value);
     image.data.set([...tints[name], Math.round(255 * opacity)], 4 * (row * scene.cols + col));

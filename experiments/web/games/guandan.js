@@ -48,6 +48,7 @@ export default function Board(props) {
   const {scene, legal, heat, candidates, hint, busy, names, t, onPlay} = props;
   const [picked, pick] = usePicked(props);
   const [turn, setTurn] = useState(-1);
+  useEffect(() => setTurn(-1), [positionKey(scene)]);
   const moves = useMemo(() => (busy ? [] : movesOf(scene.plays, legal)), [scene, legal, busy]);
   const mine = props.viewer ?? 0;
   const hand = scene.seats[mine];
@@ -89,10 +90,13 @@ export default function Board(props) {
   </div>`;
 }
 
+/** Differs between positions that follow each other; the same for a position told again. */
+const positionKey = ({round, stage, mover, seats}) => [round, stage, mover, ...seats.map(({left}) => left)].join();
+
 /** Places in the hand that were picked, kept by the page if it wants to, else here. */
 function usePicked({selection, onSelect, scene}) {
   const [own, setOwn] = useState([]);
-  useEffect(() => setOwn([]), [scene]);
+  useEffect(() => setOwn([]), [positionKey(scene)]);
   return onSelect ? [Array.isArray(selection) ? selection : [], onSelect] : [own, setOwn];
 }
 
@@ -230,6 +234,7 @@ function Hand({scene, hand, picked, pick, hinted, names, t}) {
   function onKey(event) {
     const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
     if (!step) return;
+    event.stopPropagation(); // the page has arrow keys of its own
     const buttons = [...event.currentTarget.querySelectorAll("button")];
     const to = buttons[buttons.indexOf(event.target) + step];
     if (to) to.focus();
@@ -258,7 +263,11 @@ function Plays({scene, moves, chosen, play, heat, candidates, t}) {
   const [type, setType] = useState(null);
   const [search, setSearch] = useState("");
   const [most, setMost] = useState(FIRST);
-  useEffect(() => setMost(FIRST), [scene, chosen.join(), search, type]);
+  useEffect(() => setMost(FIRST), [positionKey(scene), chosen.join(), search, type]);
+  useEffect(() => {
+    setSearch("");
+    setType(null);
+  }, [positionKey(scene)]);
   const wanted = search.trim().toUpperCase().replace(/10/g, "T").split(/[\s,]+/).filter(Boolean);
   const fitting = moves.filter((m) => holds(m.cards, chosen) && (chosen.length || wanted.length || m.first) && matches(m, wanted, t));
   const types = [...new Set(fitting.map((m) => m.play.type))];
@@ -288,7 +297,7 @@ function Plays({scene, moves, chosen, play, heat, candidates, t}) {
 /** Whether every word searched for is in the move, its cards or the name of its type. */
 function matches(m, wanted, t) {
   if (!wanted.length) return true;
-  const text = `${m.move} ${t(`type.${m.play.type}`)} ${m.play.type}`.toUpperCase();
+  const text = `${m.move} ${t(`type.${m.play.type}`)}`.toUpperCase();
   return wanted.every((word) => text.includes(word));
 }
 

@@ -89,7 +89,7 @@ export default function Board(props) {
 /** What was chosen so far, kept by the page if it wants to, else here. */
 function useSelection({selection, onSelect, scene}) {
   const [own, setOwn] = useState(null);
-  useEffect(() => setOwn(null), [scene]);
+  useEffect(() => setOwn(null), [`${scene.plies} ${scene.deck} ${scene.mover}`]);
   return onSelect ? [selection, onSelect] : [own, setOwn];
 }
 
@@ -124,6 +124,7 @@ function Cells({scene, open, fits, cell, shown, hinted, heat, moves, candidates,
   // jacks reach nearly every cell: theirs are marked once the jack is chosen or pointed at
   const marked = (move) => fits(move) && (move.kind === "N" || shown === move.card || move.cell === cell);
   const targets = new Set(open.filter(marked).map((move) => move.cell));
+  const usable = new Set(open.filter(fits).map((move) => move.cell));
   const bright = new Set(
     scene.printed.flatMap((name, i) => (name && name === shown ? [i] : [])),
   );
@@ -142,6 +143,7 @@ function Cells({scene, open, fits, cell, shown, hinted, heat, moves, candidates,
       tapCell(at);
     } else if (step !== undefined) {
       event.preventDefault();
+      event.stopPropagation(); // the page has arrow keys of its own
       const to = at + step;
       const wraps = Math.abs(step) === 1 && Math.floor(to / 10) !== Math.floor(at / 10);
       if (to < 0 || to > 99 || wraps) return;
@@ -154,7 +156,7 @@ function Cells({scene, open, fits, cell, shown, hinted, heat, moves, candidates,
     ${scene.printed.map((name, i) => html`<${Cell}
       key=${i} scene=${scene} cell=${i} name=${name} t=${t}
       tab=${i === at ? 0 : -1} onFocus=${() => setAt(i)} onClick=${() => tapCell(i)}
-      target=${targets.has(i)} bright=${bright.has(i)} chosen=${cell === i}
+      usable=${usable.has(i)} target=${targets.has(i)} bright=${bright.has(i)} chosen=${cell === i}
       hinted=${hinted && hinted.cell === i} heat=${heat} warmth=${warmth.get(i)} />`)}
     ${scene.sequences.map(({team, cells}) => html`<${Run} team=${team} cells=${cells} />`)}
     ${scene.chips.map((chip, i) => chip > 0 && html`<${Chip} ...${centre(i)} team=${chip} size=${18} locked=${scene.locked.includes(i)} />`)}
@@ -181,13 +183,13 @@ function warmthOf(heat, moves, card) {
   return found;
 }
 
-function Cell({scene, cell, name, t, tab, onFocus, onClick, target, bright, chosen, hinted, heat, warmth}) {
+function Cell({scene, cell, name, t, tab, onFocus, onClick, usable, target, bright, chosen, hinted, heat, warmth}) {
   const {x, y} = place(cell);
   const taken = scene.chips[cell] > 0;
   const warm = warmth !== undefined && (heat.kind === "q" || warmth > 0.004) && shade(heat, warmth);
   const classes = ["cell", target && "target", bright && "bright", chosen && "chosen", hinted && "hinted"];
   return html`<g class=${classes.filter(Boolean).join(" ")} data-cell=${cell} role="button" tabindex=${tab}
-      aria-label=${cellWords(scene, cell, t)} aria-disabled=${!target}
+      aria-label=${cellWords(scene, cell, t)} aria-disabled=${!usable}
       transform=${`translate(${x} ${y})`} onFocus=${onFocus} onClick=${onClick}>
     <rect class="paper" x="2" y="2" width="56" height="56" rx="6" />
     ${warm && html`<rect class=${warm.name} x="3" y="3" width="54" height="54" rx="5" opacity=${warm.opacity} />`}
