@@ -365,7 +365,7 @@ def from_spec(spec: str, game: Game) -> Seat:
         from algorithms import muzero  # its agents are made of what is above
 
         return Seat(*muzero.from_bundle(path, name, options, meta, game), origin)
-    model = _bundle_model(meta, game)
+    model = bundle_model(meta, game)
     expected = jax.eval_shape(model.init, jax.random.key(0))
     params = jax.tree.map(jnp.asarray, bundle.load(path, expected, game).params)
     return Seat(_bundle_agent(name, options, meta["agent"], game, model), params, origin)
@@ -384,7 +384,7 @@ def weights(name: str, model: Model) -> Any:
     path = bundle_path(name, model.game)
     meta = bundle.read_meta(path)
     bundle.check_game(meta, model.game)
-    theirs = dataclasses.replace(_bundle_model(meta, model.game), critic=model.critic)
+    theirs = dataclasses.replace(bundle_model(meta, model.game), critic=model.critic)
     wanted, fresh = model.config, {}
     if wanted.advice and not theirs.config.advice:
         wanted = dataclasses.replace(wanted, advice="", trust=theirs.config.trust)
@@ -467,7 +467,7 @@ def _number(field: str, text: str, kind: type) -> Any:
     return value
 
 
-def _bundle_model(meta: Mapping[str, Any], game: Game) -> Model:
+def bundle_model(meta: Mapping[str, Any], game: Game) -> Model:
     """The network that a bundle's metadata describes; raises BundleError."""
     config = _network_config(meta["network"])
     try:

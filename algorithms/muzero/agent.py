@@ -233,7 +233,7 @@ def from_bundle(
     """(agent, brain) of the bundle at `path` under the options of a spec, see
     `agents.from_spec`; raises AgentError, BundleError."""
     model = model_of(meta, game)
-    return _agent(name, options, meta, model), _load(path, model)
+    return _agent(name, options, meta, model), load(path, model)
 
 
 def weights(spec: str, model: Model) -> Any:
@@ -249,10 +249,11 @@ def weights(spec: str, model: Model) -> Any:
     for field, want in vars(model.config).items():
         if (has := getattr(theirs.config, field)) != want:
             raise bundle.BundleError(f"muzero_network.{field}", f"it has {has!r}, not {want!r}")
-    return _load(path, model)
+    return load(path, model)
 
 
-def _load(path: Any, model: Model) -> Any:
+def load(path: Any, model: Model) -> Any:
+    """The brain that the bundle at `path` holds; raises BundleError."""
     loaded = bundle.load(path, brain.shapes(model), model.game)
     return jax.tree.map(jnp.asarray, loaded.params)
 
