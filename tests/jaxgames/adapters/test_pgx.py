@@ -15,12 +15,19 @@ from jaxgames.core import jit_step
 GAMES = {
     "sequence": {"players": 2, "ply_cap": 20},
     "guandan": {},
+    "highcard": {},
     "eight_in_a_row": {"rows": 5, "cols": 5, "win_length": 4},
 }
 
 
 @pytest.mark.parametrize(
-    "name", ["eight_in_a_row", "sequence", pytest.param("guandan", marks=pytest.mark.slow)]
+    "name",
+    [
+        "eight_in_a_row",
+        "highcard",
+        pytest.param("sequence", marks=pytest.mark.slow),
+        pytest.param("guandan", marks=pytest.mark.slow),
+    ],
 )
 def test_their_own_test(name, monkeypatch):
     pytest.importorskip("pgx", reason="pgx is not installed (extra: peers)")
@@ -28,7 +35,7 @@ def test_their_own_test(name, monkeypatch):
 
     # Names of environments are a closed list there, and its random player takes batches alone
     # (axis 1) although half of the test has none.
-    monkeypatch.setattr(api_test, "EnvId", typing.Literal["sequence", "guandan", "eight_in_a_row"])
+    monkeypatch.setattr(api_test, "EnvId", typing.Literal[tuple(GAMES)])
     log = lambda mask: jnp.log(mask.astype(jnp.float32))  # noqa: E731
     act = jax.jit(lambda key, mask: jax.random.categorical(key, log(mask), axis=-1))
     monkeypatch.setattr(api_test, "act_randomly", act)
@@ -54,7 +61,7 @@ def test_steps_are_those_of_the_game():
     assert theirs.observation.shape == env.observation_shape
     assert theirs._step_count == 1 and theirs.env_id == "highcard"
     capped = adapter.make("eight_in_a_row", **GAMES["eight_in_a_row"], max_plies=1)
-    end = capped.step(capped.init(deal), jnp.int32(0))
+    end = jax.jit(lambda key: capped.step(capped.init(key), jnp.int32(0)))(deal)
     assert end.terminated and end.truncated  # who looks at `terminated` alone sees the end
     assert (env.id, env.version, env.num_players) == ("highcard", game.version, 2)
     assert env.num_actions == game.num_actions
@@ -68,14 +75,15 @@ def test_both_kinds_of_keys():
     with pytest.raises(ValueError, match="key"):
         env.step(old, jnp.int32(0))
     stones = adapter.make("eight_in_a_row", **GAMES["eight_in_a_row"])
-    state = stones.step(stones.init(jax.random.key(0)), jnp.int32(3))  # no chance, no key
+    one = jax.jit(lambda key: stones.step(stones.init(key), jnp.int32(3)))  # no chance, no key
+    state = one(jax.random.key(0))
     assert state._step_count == 1 and not state.legal_action_mask[3]
 
 
 def test_illegal_and_finished():
     env = adapter.make("eight_in_a_row", **GAMES["eight_in_a_row"])
     step = jax.jit(env.step)
-    state = step(env.init(jax.random.key(0)), 3)
+    state = step(jax.jit(env.init)(jax.random.key(0)), 3)
     lost = step(state, 3)
     assert lost.terminated and lost.legal_action_mask.all()
     assert lost.rewards[state.current_player] == lost.rewards.min() == -1
@@ -85,9 +93,9 @@ def test_illegal_and_finished():
 
 def test_pictures(tmp_path):
     env = adapter.make("eight_in_a_row", **GAMES["eight_in_a_row"])
-    batch = jax.vmap(env.init)(jax.random.split(jax.random.key(0), 3))
+    batch = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), 3))
     batch.save_svg(tmp_path / "one.svg")
     assert (tmp_path / "one.svg").read_text().startswith("<svg")
-    assert batch._repr_html_() == env.init(jax.random.key(0)).to_svg()
+    assert batch._repr_html_() == jax.jit(env.init)(jax.random.key(0)).to_svg()
     with pytest.raises(ValueError, match="filename"):
         batch.save_svg(tmp_path / "one.png")
