@@ -165,7 +165,7 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The header with lights, measured strength, and what else stands once per run."""
         env, status = self._json("env.json"), self._json("STATUS.json")
-        last = lines.last(self.path / "metrics.jsonl", health.WINDOW)
+        last = lines.last(self.path / "metrics.jsonl", health.WINDOW, health.WINDOW_BYTES)
         found = health.lights(last)
         shown = [{**vars(light), "says": health.RULES[light.name].says} for light in found]
         silent = [name for name in health.RULES if name not in health.levels(found)]
