@@ -28,7 +28,16 @@ def run(settings: ServeConfig, path: str = "/", say: Any = print) -> None:
     """
     from experiments.serve.app import build
 
-    listen(build(settings), settings.host, settings.port, path, say)
+    app = build(settings)
+    keys, service = app.state.keys, app.state.service
+    if keys.fresh:
+        say(f"token: {keys.play}\ntoken that only reads: {keys.read}")
+        say("they are kept in serve.token_file and not shown again")
+    if keys.needed:
+        path += f"#code={keys.code}"
+    listen(app, settings.host, settings.port, path, say)
+    if service.fault:
+        raise errors.RunError(service.fault)
 
 
 def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) -> None:
@@ -45,7 +54,9 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
         listener.close()
         message = f"can not listen on {host}:{port} ({error.strerror})"
         raise errors.RunError(f"serve.port: {message}") from None
-    shown = f"[{host}]" if ":" in host else host
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     say(f"http://{shown}:{listener.getsockname()[1]}{path}")
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    if hasattr(app.state, "service"):
+        app.state.service.on_fault = lambda: setattr(server, "should_exit", True)
     server.run(sockets=[listener])

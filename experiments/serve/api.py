@@ -160,7 +160,7 @@ async def _placed(
 
 def _model(service: Service, game: Game, name: str | None) -> Model:
     if name is None:
-        return service.models.default(game)
+        return service.default(game)
     model = service.models.find(game, name)
     if model is None:
         if name in service.models.names(game.id):

@@ -19,7 +19,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from configs import ConfigError
 from configs.schema import ServeConfig
@@ -48,7 +48,7 @@ class Service:
 
     Attributes:
       metrics: what /metrics tells.
-      fault: why it can not become ready, "" for no reason.
+      fault: why it can not become ready, "" for no reason; `on_fault` is called when it comes.
       host: threads for the rules, which are Python and do not belong on an event loop.
     """
 
@@ -56,6 +56,7 @@ class Service:
         self.settings, self.models, self.metrics = settings, models, Metrics()
         self.programs = Programs(settings.batches)
         self.fault = ""
+        self.on_fault: Callable[[], None] = lambda: None
         self._warm = threading.Event()
         self._heard = time.monotonic()
         self._stopping = False
@@ -68,6 +69,9 @@ class Service:
         self._busy_until = 0.0
         self._thread: threading.Thread | None = None
         self._listed = listed(settings, models)
+        for game, group in self._listed.items():
+            for model in group:
+                model.seat(game)  # weights that can not be read stop the start
         self.metrics.gauge("queue_depth", "Questions waiting.", self.depth)
         self.metrics.gauge("model_info", "Models that are served.", self._info)
 
@@ -138,6 +142,7 @@ class Service:
         except Exception as error:
             LOG.exception("the warm-up failed")
             self.fault = f"the warm-up failed: {error}"
+            self.on_fault()
 
     def _keys(self, model: Model, game: Game) -> Iterable[Key]:
         """What warm-up compiles of a model."""
@@ -194,6 +199,10 @@ class Service:
             host(question.state),
             1 + question.state.game.num_actions // WEIGHT,
         )
+
+    def default(self, game: Game) -> Model:
+        """Who answers when nobody is named: of listed models the first that plays here."""
+        return (self._listed.get(game) or [self.models.default(game)])[0]
 
     def key(self, model: Model, game: Game, budget: Budget) -> Key:
         """What a budget means for a model; Problem where it can not be."""

@@ -1,0 +1,80 @@
+"""The OpenAPI document, and requests drawn from it."""
+
+import json
+
+import pytest
+
+from experiments.serve.problems import CODES
+from tests.experiments.serve import tiny
+
+
+def document():
+    return tiny.call(tiny.served(), "GET", "/openapi.json").json()
+
+
+def test_every_route_is_told_with_its_problems():
+    told = document()
+    for path in ("/v1/move", "/v1/analyze", "/v1/legal", "/v1/validate", "/api/move"):
+        route = told["paths"][path]["post"]
+        assert "requestBody" in route and (route.get("summary") or route.get("description"))
+        statuses = {int(status) for status in route["responses"]}
+        assert {status for status, _ in CODES.values()} <= statuses
+        content = route["responses"]["422"]["content"]
+        assert list(content) == ["application/problem+json"], path
+    schema = json.dumps(told["components"]["schemas"]["Move"])
+    assert '"additionalProperties": false' in schema
+    assert "HTTPValidationError" not in told["components"]["schemas"]
+
+
+def test_the_page_that_shows_it_is_ours():
+    app = tiny.served()
+    page = tiny.call(app, "GET", "/api.html")
+    assert page.status_code == 200 and "http" not in page.text.replace("http-equiv", "")
+    script = tiny.call(app, "GET", "/apidoc.js")
+    assert script.status_code == 200 and "openapi.json" in script.text
+    assert "innerHTML" not in script.text
+
+
+@pytest.mark.slow
+def test_requests_drawn_from_the_document():
+    schemathesis = pytest.importorskip("schemathesis")
+    from hypothesis import HealthCheck, Phase, given, settings
+    from schemathesis.checks import CHECKS
+
+    app = tiny.served()
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, base_url="http://127.0.0.1:8000")
+    skip = {"ignored_auth", "use_after_free", "ensure_resource_availability"}
+    # models only answer what they are compiled for: a schema can not say that
+    skip |= {"positive_data_acceptance", "missing_required_header"}
+    del CHECKS
+    seen = []
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if not operation.path.startswith(
+            (
+                "/v1/move",
+                "/v1/analyze",
+                "/v1/legal",
+                "/v1/validate",
+                "/v1/games",
+                "/v1/models",
+                "/health",
+                "/metrics",
+                "/api",
+            )
+        ):
+            continue  # fmt: skip
+        seen.append(operation.path)
+
+        @given(case=operation.as_strategy())
+        @settings(
+            max_examples=60, deadline=None, database=None, phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        def run(case):
+            response = case.call(headers={"host": "127.0.0.1:8000"})
+            assert response.status_code < 500, response.text
+            case.validate_response(response, excluded_checks=[])
+
+        run()
+    assert len(seen) >= 9
