@@ -275,3 +275,63 @@ class DashboardConfig:
     def __post_init__(self):
         require(bool(self.host), "host", "needs an address")
         require(0 <= self.port < 65536, "port", f"0 to 65535, got {self.port}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportConfig:
+    """`jaxgames export`: a bundle as files for other programs.
+
+    Attributes:
+      formats: "network" and "search": StableHLO that jax.export reads back; "onnx": the network for
+        ONNX runtimes; "int8": the network with its large weights in 8 bits, as StableHLO.
+      out: folder for them; empty: exports/NAME, after the bundle.
+      overwrite: replace files that are there.
+      platforms: what StableHLO is lowered for: cpu, cuda, rocm, tpu.
+      rows: search: positions that it takes at once.
+      simulations: search: how many; 0: as the bundle plays.
+      positions: int8: positions of the network's own games that its loss is measured on.
+    """
+
+    formats: tuple[str, ...] = ("network", "search", "onnx", "int8")
+    out: str = ""
+    overwrite: bool = False
+    platforms: tuple[str, ...] = ("cpu", "cuda")
+    rows: int = 1
+    simulations: int = 0
+    positions: int = 256
+
+    def __post_init__(self):
+        for field, known in (
+            ("formats", ("network", "search", "onnx", "int8")),
+            ("platforms", ("cpu", "cuda", "rocm", "tpu")),
+        ):
+            values = getattr(self, field)
+            fit = 0 < len(set(values) & set(known)) == len(values)
+            require(fit, field, f"some of {', '.join(known)}, each once, got {list(values)}")
+        for field, least, most in (
+            ("rows", 1, 4096),
+            ("simulations", 0, 4096),
+            ("positions", 1, 65536),
+        ):
+            value = getattr(self, field)
+            require(least <= value <= most, field, f"{least} to {most}, got {value}")
+
+
+@dataclasses.dataclass(frozen=True)
+class LogConfig:
+    """Where metrics go besides the run folder, whose files are complete without.
+
+    Attributes:
+      sinks: "tensorboard": event files in the run folder's tensorboard/; "wandb": Weights & Biases,
+        as WANDB_MODE and the other settings of that program say.
+      project: wandb: the project that runs belong to.
+    """
+
+    sinks: tuple[str, ...] = ()
+    project: str = "jaxgames"
+
+    def __post_init__(self):
+        known = ("tensorboard", "wandb")
+        fit = len(set(self.sinks) & set(known)) == len(self.sinks)
+        require(fit, "sinks", f"some of {', '.join(known)}, each once, got {list(self.sinks)}")
+        require(bool(self.project), "project", "needs a name")

@@ -30,6 +30,8 @@ from configs.commands import (
     BenchmarkConfig,
     DashboardConfig,
     DataConfig,
+    ExportConfig,
+    LogConfig,
     PlayConfig,
     ServeConfig,
     TournamentConfig,
@@ -189,6 +191,8 @@ class Config:
     data: DataConfig = DataConfig()
     dashboard: DashboardConfig = DashboardConfig()
     serve: ServeConfig = ServeConfig()
+    export: ExportConfig = ExportConfig()
+    log: LogConfig = LogConfig()
 
     def __post_init__(self):
         for field, values in (("seed", (self.seed,)), ("seeds", self.seeds)):

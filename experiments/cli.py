@@ -89,7 +89,7 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.train:main",
         "train an agent; leaves a run folder with checkpoints and the best bundle",
         ("jaxgames train sequence", "jaxgames train sequence/full run.name=big seed=3"),
-        (*_TRAINING, "seeds", "gate", "population"),
+        (*_TRAINING, "seeds", "gate", "population", "log"),
     ),
     "evaluate": Command(
         "experiments.commands.evaluate:main",
@@ -180,6 +180,17 @@ COMMANDS: dict[str, Command] = {
         max_configs=6,
         default_config="sequence",
         word="RUN",
+    ),
+    "export": Command(
+        "experiments.commands.export:main",
+        "write a bundle for other programs: StableHLO of its network and search, ONNX, int8",
+        (
+            "jaxgames export sequence/az export.out=az",
+            "jaxgames export runs/first 'export.formats=[onnx,int8]' --json",
+        ),
+        ("seed", "device", "export"),
+        default_config="sequence",
+        word="BUNDLE",
     ),
     "doctor": Command(
         "experiments.commands.doctor:main",

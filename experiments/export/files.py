@@ -1,0 +1,71 @@
+"""Files that appear whole or not at all, and take nobody's place unasked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from configs import ConfigError
+
+FORMAT = "jaxgames-export/1"
+
+
+def claim(out: str, names: Iterable[str], overwrite: bool) -> pathlib.Path:
+    """The folder `out`, made if it is missing, in which none of `names` is there unless they may
+    be replaced. Raises ConfigError, OSError."""
+    folder = pathlib.Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError("export.out", f"{folder} is a file, a folder is needed")
+    there = [name for name in names if (folder / name).exists()]
+    if there and not overwrite:
+        raise ConfigError(
+            "export.out",
+            f"{folder} holds {', '.join(there)}; take another folder, or export.overwrite=true",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write(path: pathlib.Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def write_with_note(path: pathlib.Path, data: bytes, note: Mapping[str, Any]) -> dict[str, Any]:
+    """Write `data` to `path` and what is known of it to the same name with .json, which comes
+    first, so that a file is never without; returns the note."""
+    full = {
+        "format": FORMAT,
+        "file": path.name,
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        **note,
+    }
+    text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
+    write(path.with_suffix(".json"), text.encode())
+    write(path, data)
+    return full
+
+
+def read(path: str | os.PathLike) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of an exported file and its note, checked against each other; ValueError."""
+    path = pathlib.Path(path)
+    note = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    data = path.read_bytes()
+    if note.get("format") != FORMAT:
+        raise ValueError(f"format: {note.get('format')!r}, this version reads {FORMAT!r}")
+    if hashlib.sha256(data).hexdigest() != note.get("sha256"):
+        raise ValueError(f"sha256: {path.name} is not the file that its JSON describes")
+    return data, note
