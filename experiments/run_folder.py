@@ -22,7 +22,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -40,11 +40,13 @@ class RunFolder:
     Attributes:
       path: the folder.
       resumed: whether the folder was there before.
+      mirrors: each is called with every row of metrics that was written.
     """
 
     def __init__(self, path: pathlib.Path, resumed: bool):
         self.path = path
         self.resumed = resumed
+        self.mirrors: list[Callable[[Mapping[str, Any]], None]] = []
         self._seq = 0
         self._status: dict[str, Any] = {}
 
@@ -56,7 +58,10 @@ class RunFolder:
         """Append a row to metrics.jsonl; `kind` is train, selfplay, eval or event."""
         self._seq += 1
         head = {"seq": self._seq, "t": round(time.time(), 3), "step": step, "env_steps": env_steps}
-        append(self.path / "metrics.jsonl", [{**head, "kind": kind, **values}])
+        row = {**head, "kind": kind, **values}
+        append(self.path / "metrics.jsonl", [row])
+        for mirror in self.mirrors:
+            mirror(row)
 
     def event(self, what: str, **more: Any) -> None:
         """Append a row to events.jsonl."""

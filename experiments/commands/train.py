@@ -10,7 +10,7 @@ from typing import Any
 
 from algorithms import ratings
 from configs import ConfigError, Resolved, load
-from experiments import errors
+from experiments import errors, sinks
 from experiments.cli import Flags
 from experiments.device import select, use_compile_cache
 from experiments.progress import Progress
@@ -59,6 +59,7 @@ def run_one(resolved: Resolved, flags: Flags, argv: Sequence[str]) -> dict[str, 
     train = resolved.config.train
     if not train.minutes and not train.chunks:
         raise ConfigError("train.minutes", "set this or train.chunks, or training never ends")
+    sinks.require(resolved.config.log.sinks)
     select(resolved.config.device)
     if train.compile_cache:
         use_compile_cache()
@@ -68,7 +69,10 @@ def run_one(resolved: Resolved, flags: Flags, argv: Sequence[str]) -> dict[str, 
         trainer = Trainer(resolved, progress)
         with open_run(resolved, argv) as folder:
             progress.say(f"run folder: {folder.path}")
-            with _watched(folder.path, progress) if train.dashboard else contextlib.nullcontext():
+            with (
+                _watched(folder.path, progress) if train.dashboard else contextlib.nullcontext(),
+                sinks.mirrored(folder, resolved, progress.say),
+            ):
                 result = trainer.run(folder)
     gate = resolved.config.gate
     for row in result["evaluations"][:1]:
