@@ -132,6 +132,11 @@ def start(game: Game, config: LeagueConfig, params: Any, games: int) -> League:
     )
 
 
+def begin(game: Game, config: LeagueConfig, params: Any, games: int) -> League | tuple[()]:
+    """`start`, or nothing where nobody is met."""
+    return start(game, config, params, games) if config.share else ()
+
+
 # ---- snapshots ----
 
 #: A record of fewer games (fading) does not show who is weak.
@@ -266,6 +271,19 @@ def meet(
         member, policies = jnp.maximum(member - places + 1, 0), [snapshot, *bots]
     team = sides(game, groups, rows)
     return answered(game, policies, member, params, team, key, states, action, seen)
+
+
+def others(
+    game: Game, config: LeagueConfig, snapshot: Policy, field: str = "league.bots"
+) -> Callable[..., tuple[Array, Array]] | None:
+    """`(league, key, states, action) -> (action, own)`, see `meet`; None where nobody is met.
+
+    Raises ValueError("FIELD: ...") for a bot that the game does not have.
+    """
+    if not config.share:
+        return None
+    bots = [bot(game, name, field) for name in config.bots]
+    return lambda league, *rest: meet(game, league, snapshot, bots, *rest)
 
 
 def answered(

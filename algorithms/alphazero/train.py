@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from algorithms import frames, imitation, optim, returns, selfplay
+from algorithms import league as leagues
 from algorithms.alphazero.loss import Batch, loss
 from algorithms.curriculum import Stages, dealer, with_mix
+from algorithms.league import LeagueConfig
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -66,6 +68,8 @@ class Config:
     teacher_steps: actions in every game per update of its phase.
     teacher_learn_steps: optimiser steps per update of its phase.
     teacher_random: share of random moves in its games.
+    league: see `LeagueConfig`: former selves, by their bare networks, and bots in a share of the
+      games. Their moves are no policy to learn.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
     """
@@ -90,6 +94,7 @@ class Config:
     teacher_steps: int = 64
     teacher_learn_steps: int = 16
     teacher_random: float = 0.1
+    league: LeagueConfig = LeagueConfig()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig()
 
@@ -113,6 +118,7 @@ class Config:
         require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
         taught = bool(self.teacher) or not self.teacher_updates
         require(self, "teacher", taught, "needed for teacher_updates above 0")
+        self.league.check(self.games)
 
     @property
     def least_length(self) -> int:
@@ -137,6 +143,7 @@ def make(game: Game, model: Model, config: Config, stages: Stages | None = None)
     replay = Replay(length=config.replay_length, rows=config.games)
     update = functools.partial(_update, game, model, config, replay, stages)
     own = functools.partial(_searched, game, model, config)
+    others = leagues.others(game, config.league, _bare(model, config.league))
     imitate = None
     if config.teacher_updates:
         bot = imitation.teacher(game, config.teacher, config.teacher_random)
@@ -146,10 +153,11 @@ def make(game: Game, model: Model, config: Config, stages: Stages | None = None)
         )
     return make_learner(
         init=functools.partial(_init, game, model, config, replay, stages),
-        update=functools.partial(update, own, config.steps, config.learn_steps),
+        update=functools.partial(update, own, config.steps, config.learn_steps, others=others),
         imitate=imitate,
         imitate_updates=config.teacher_updates,
         chunk_updates=config.chunk_updates,
+        **leagues.face(config.league) if others else {},
     )
 
 
@@ -183,6 +191,7 @@ def _init(game, model, config, replay, stages, key, params=None, mix=None) -> Tr
         key,
         replay=replay.init(_item(game), game.num_teams),
         actor=actor,
+        league=leagues.begin(game, config.league, params, config.games),
     )
     return with_mix(state, mix)
 
@@ -226,6 +235,25 @@ def _searched(game, model, config, params, key, states):
     return action, (note, measures)
 
 
+def _answered(meet, own, key, states):
+    """`own`, but others move for their teams; their moves are no policy to learn."""
+    own_key, meet_key = jax.random.split(key)
+    action, (note, measures) = own(own_key, states)
+    action, mine = meet(meet_key, states, action)
+    return action, (note | dict(train_policy=note["train_policy"] & mine), measures)
+
+
+def _bare(model, config) -> leagues.Policy:
+    """A former self moves by its network alone."""
+
+    def policy(params, key, states, seen):
+        del seen
+        logits = model.apply(params, model.observe(states)).logits
+        return selfplay.tempered(key, logits, states.legal_action_mask, config.temperature)
+
+    return policy
+
+
 def _taught(game, bot, params, key, states):
     """The teacher chooses; its move is the target and there is no searched value."""
     del params
@@ -239,9 +267,15 @@ def _taught(game, bot, params, key, states):
 # ---- one update ----
 
 
-def _update(game, model, config, replay, stages, act, steps, learn_steps, state: TrainState):
+def _update(
+    game, model, config, replay, stages, act, steps, learn_steps, state: TrainState, others=None
+):
     play_key, learn_key, key = jax.random.split(state.key, 3)
-    choose = functools.partial(act, state.params)
+    choose, league = functools.partial(act, state.params), state.league
+    if others is not None:
+        meet_key, key = jax.random.split(key)
+        league = leagues.prepare(config.league, league, state.params, state.updates, meet_key)
+        choose = functools.partial(_answered, functools.partial(others, league), choose)
     deal = dealer(stages, state.hyper.get("mix"))
     actor, played, play_metrics = selfplay.play(
         game, choose, play_key, state.actor, steps, config.opening_plies, deal=deal
@@ -260,6 +294,10 @@ def _update(game, model, config, replay, stages, act, steps, learn_steps, state:
         *args,
     )
     metrics |= play_metrics | {name: mean(values) for name, values in measures.items()}
+    if others is not None:
+        outcome = played.returns + played.reward
+        league, met = leagues.results(game, config.league, league, played.done, outcome)
+        metrics |= met
     metrics["replay/size"] = mean(replay.size(ring))
     moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
     state = advanced(
@@ -271,6 +309,7 @@ def _update(game, model, config, replay, stages, act, steps, learn_steps, state:
         opt_state=opt_state,
         replay=ring,
         actor=actor,
+        league=league,
         key=key,
     )
     return state, metrics

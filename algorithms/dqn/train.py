@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 
 from algorithms import imitation, optim, selfplay
+from algorithms import league as leagues
 from algorithms.curriculum import Stages, dealer, with_mix
 from algorithms.dqn.loss import Batch, loss, targets
+from algorithms.league import LeagueConfig
 from algorithms.learner import (
     Learner,
     TrainState,
@@ -57,6 +59,8 @@ class Config:
     teacher, teacher_updates, teacher_steps, teacher_learn_steps, teacher_random: as in
       `algorithms.alphazero.Config`.
     margin, margin_weight: by how much a teacher's move must lead, and what that counts.
+    league: see `LeagueConfig`: former selves, by their best move, and bots in a share of the games.
+      What they do is learned from as all that happens is.
     chunk_updates: updates per call of `run_chunk`.
     optim: see `OptimConfig`.
     """
@@ -88,6 +92,7 @@ class Config:
     teacher_random: float = 0.1
     margin: float = 0.1
     margin_weight: float = 0.5
+    league: LeagueConfig = LeagueConfig()
     chunk_updates: int = 4
     optim: optim.OptimConfig = optim.OptimConfig()
 
@@ -114,6 +119,7 @@ class Config:
         require(self, "learn_after", self.learn_after <= room, f"at most {room}, the replay")
         taught = bool(self.teacher) or not self.teacher_updates
         require(self, "teacher", taught, "needed for teacher_updates above 0")
+        self.league.check(self.games)
 
     @property
     def least_length(self) -> int:
@@ -147,6 +153,7 @@ def make(game: Game, model: Model, config: Config, stages: Stages | None = None)
     replay = Replay(config.replay_length, config.games, config.horizon, config.priority_exponent)
     update = functools.partial(_update, game, model, config, replay, stages)
     own = functools.partial(_greedy, game, model, config)
+    others = leagues.others(game, config.league, functools.partial(_bare, model))
     imitate = None
     if config.teacher_updates:
         bot = imitation.teacher(game, config.teacher, config.teacher_random)
@@ -158,10 +165,11 @@ def make(game: Game, model: Model, config: Config, stages: Stages | None = None)
         )
     return make_learner(
         init=functools.partial(_init, game, model, config, replay, stages),
-        update=functools.partial(update, own, config.steps, config.learn_steps),
+        update=functools.partial(update, own, config.steps, config.learn_steps, others=others),
         imitate=imitate,
         imitate_updates=config.teacher_updates,
         chunk_updates=config.chunk_updates,
+        **leagues.face(config.league) if others else {},
     )
 
 
@@ -197,6 +205,7 @@ def _init(game, model, config, replay, stages, key, params=None, mix=None) -> DQ
         actor=actor,
         # Two leaves that share a buffer can not both be donated.
         target=jax.tree.map(jnp.copy, params),
+        league=leagues.begin(game, config.league, params, config.games),
     )
     return with_mix(state, mix)
 
@@ -231,9 +240,29 @@ def _greedy(game, model, config, state, key, states):
     return action, jnp.full(games, -1, jnp.int32)
 
 
-def _update(game, model, config, replay, stages, act, steps, learn_steps, state: DQNState):
+def _bare(model, params, key, states, seen):
+    """The best move of a former self, int32[B]."""
+    del key, seen
+    q = model.apply(params, model.observe(states)).q[..., 0]
+    return jnp.argmax(masked(q, states.legal_action_mask), axis=-1).astype(jnp.int32)
+
+
+def _answered(meet, own, key, states):
+    """`own`, but others move for their teams."""
+    own_key, meet_key = jax.random.split(key)
+    action, taught = own(own_key, states)
+    return meet(meet_key, states, action)[0], taught
+
+
+def _update(
+    game, model, config, replay, stages, act, steps, learn_steps, state: DQNState, others=None
+):
     play_key, learn_key, key = jax.random.split(state.key, 3)
-    choose = functools.partial(act, state)
+    choose, league = functools.partial(act, state), state.league
+    if others is not None:
+        meet_key, key = jax.random.split(key)
+        league = leagues.prepare(config.league, league, state.params, state.updates, meet_key)
+        choose = functools.partial(_answered, functools.partial(others, league), choose)
     deal = dealer(stages, state.hyper.get("mix"))
     actor, played, play_metrics = selfplay.play(
         game, choose, play_key, state.actor, steps, config.opening_plies, deal=deal
@@ -256,6 +285,10 @@ def _update(game, model, config, replay, stages, act, steps, learn_steps, state:
     )
     params, target, opt_state, priority, max_priority = learned
     metrics |= play_metrics
+    if others is not None:
+        outcome = played.returns + played.reward
+        league, met = leagues.results(game, config.league, league, played.done, outcome)
+        metrics |= met
     metrics["replay/size"] = mean(replay.size(ring))
     metrics["selfplay/epsilon"] = mean(epsilon(config, state.updates))
     moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
@@ -269,6 +302,7 @@ def _update(game, model, config, replay, stages, act, steps, learn_steps, state:
         opt_state=opt_state,
         replay=dataclasses.replace(ring, priority=priority, max_priority=max_priority),
         actor=actor,
+        league=league,
         key=key,
     )
     return state, metrics

@@ -122,7 +122,7 @@ def _init(game, model, config, replay, stages, key, params=None, mix=None) -> Tr
         key,
         replay=replay.init(_item(game, model), game.num_teams + 1),
         actor=actor,
-        league=leagues.start(game, config.met, params, config.games) if config.met.share else (),
+        league=leagues.begin(game, config.met, params, config.games),
         hill=kings.start(game, params) if config.king.enabled else (),
     )
     return with_mix(dataclasses.replace(state, params=params), mix)
@@ -184,12 +184,10 @@ def _others(game, model, config):
     if config.king.enabled:
         king = functools.partial(_bare, model, config.king.temperature)
         return lambda state, *rest: kings.meet(game, state.hill, king, *rest)
-    if not config.met.share:
-        return None
     field = "rival" if config.rival_share else "league.bots"
     snapshot = functools.partial(_bare, model, config.met.temperature)
-    bots = [leagues.bot(game, name, field) for name in config.met.bots]
-    return lambda state, *rest: leagues.meet(game, state.league, snapshot, bots, *rest)
+    meet = leagues.others(game, config.met, snapshot, field)
+    return meet and (lambda state, *rest: meet(state.league, *rest))
 
 
 def _bare(model, temperature, params, key, states, seen):
