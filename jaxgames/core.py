@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import difflib
 import functools
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,27 +39,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames.choose import choose_uniform
+from jaxgames.errors import FieldError as FieldError  # read from here by many
+from jaxgames.errors import PositionError, RulesError, nearest
 
 Array = jax.Array
 #: A bot: `(state, key) -> action int32[]` for the seat to move. Jittable, one state.
 Bot = Callable[["State", Array], Array]
-
-
-class FieldError(ValueError):
-    """Something wrong with one named part of an input: `field` and `message`."""
-
-    def __init__(self, field: str, message: str):
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
-
-
-class RulesError(FieldError):
-    """Options that no game can have; `field` names the offending option."""
-
-
-class PositionError(FieldError):
-    """A text that is no position of this game; `field` names the offending part."""
 
 
 @jax.tree_util.register_dataclass
@@ -483,6 +467,10 @@ class Game(abc.ABC):
     def draw(self, state: State, viewer: int | None = None) -> str:
         """An SVG picture; `viewer` hides what that seat may not see, None shows all."""
 
+    def draw_cell(self, state: State, row: int, col: int) -> tuple[float, float, float] | None:
+        """(x, y, side) of a cell of the board in the picture of `draw`; None: not shown."""
+        return None
+
     def draw_text(self, state: State, viewer: int | None = None) -> str:
         """A picture for a terminal; with hidden information, override it to heed `viewer`.
 
@@ -569,11 +557,3 @@ def _check_kind(option: str, value: Any, default: Any) -> None:
     kind = type(default)
     if type(value) is not kind and not (kind is float and type(value) is int):
         raise RulesError(option, f"{kind.__name__}, got {value!r}")
-
-
-def nearest(name: str, known: Any) -> str:
-    """'; did you mean a or b?' or '; known: ...' for an error message."""
-    close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.6)
-    if close:
-        return f"; did you mean {' or '.join(close)}?"
-    return f"; known: {', '.join(sorted(known))}"

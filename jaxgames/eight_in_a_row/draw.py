@@ -180,11 +180,25 @@ def _panel(scene: Scene, viewer: int | None, x: float) -> tuple[list[str], float
     return parts, y
 
 
+def cell(state, row: int, col: int) -> tuple[float, float, float] | None:
+    """(x, y, side) of a cell in the picture; None for one that is not on the board."""
+    rows, cols = Scene.of(state).board.shape
+    if not (0 <= row < rows and 0 <= col < cols):
+        return None
+    side = _side(rows, cols)
+    return LEFT + col * side, TOP + row * side, side
+
+
+def _side(rows: int, cols: int) -> int:
+    """Of a cell in the picture."""
+    return min(max(BOARD // max(rows, cols), LEAST), MOST)
+
+
 def svg(state, viewer: int | None = None) -> str:
     """An SVG picture; nothing is hidden, `viewer` (a seat) is only called "you"."""
     scene = Scene.of(state)
     rows, cols = scene.board.shape
-    cell = min(max(BOARD // max(rows, cols), LEAST), MOST)
+    cell = _side(rows, cols)
     x = LEFT + cols * cell + MARGIN
     panel, lowest = _panel(scene, viewer, x)
     width, height = x + PANEL_WIDTH + MARGIN, max(TOP + rows * cell + MARGIN, lowest + MARGIN)

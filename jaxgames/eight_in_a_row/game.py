@@ -304,6 +304,11 @@ class EightInARow(core.Game):
 
         return draw.svg(state, viewer)
 
+    def draw_cell(self, state, row, col):
+        from jaxgames.eight_in_a_row import draw
+
+        return draw.cell(state, row, col)
+
     def draw_text(self, state, viewer=None, view=None):
         from jaxgames.eight_in_a_row import terminal
 

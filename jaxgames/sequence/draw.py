@@ -345,6 +345,13 @@ def _hands(state, viewer: int | None, y: float) -> tuple[list[str], float]:
     return parts, y
 
 
+def cell(row: int, col: int) -> tuple[float, float, float] | None:
+    """(x, y, side) of a cell in the picture."""
+    if not (0 <= row < board.SIZE and 0 <= col < board.SIZE):
+        return None
+    return LEFT + col * CELL, TOP + row * CELL, CELL
+
+
 def svg(state, viewer: int | None = None) -> str:
     """An SVG picture; `viewer` (a seat) sees no other hand, None shows all hands."""
     state = jax.tree.map(np.asarray, state)

@@ -153,6 +153,11 @@ class Sequence(core.Game):
 
         return draw.svg(state, viewer)
 
+    def draw_cell(self, state, row, col):
+        from jaxgames.sequence import draw
+
+        return draw.cell(row, col)
+
     def draw_text(self, state, viewer=None):
         from jaxgames.sequence import draw
 
