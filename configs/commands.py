@@ -335,3 +335,61 @@ class LogConfig:
         fit = len(set(self.sinks) & set(known)) == len(self.sinks)
         require(fit, "sinks", f"some of {', '.join(known)}, each once, got {list(self.sinks)}")
         require(bool(self.project), "project", "needs a name")
+
+
+@dataclasses.dataclass(frozen=True)
+class PlotConfig:
+    """`jaxgames plot`: pictures of runs and of positions.
+
+    Attributes:
+      kinds: what to draw (`jaxgames plot` lists them); empty: all that the runs recorded, or the
+        board and the moves of a position.
+      out: folder, or one file; empty: plots/ in the run, or here for several.
+      format: of the files, where `out` does not say.
+      x: what curves lie over.
+      record: a game record, whose position is drawn; empty: the newest recorded game of the run.
+      ply: the position after so many moves; below 0 from the end, -1 before the last move.
+      agent: who thinks about the position (a spec); empty: the run's best weights, else the
+        default player.
+      viewer: hide what this seat may not see.
+    """
+
+    kinds: tuple[str, ...] = ()
+    out: str = ""
+    format: typing.Literal["svg", "png"] = "svg"
+    x: typing.Literal["step", "env_steps", "wall"] = "step"
+    record: str = ""
+    ply: int = -1
+    agent: str = ""
+    viewer: int | None = None
+
+    def __post_init__(self):
+        once = len(set(self.kinds)) == len(self.kinds)
+        require(once, "kinds", f"each once, got {list(self.kinds)}")
+        fit = self.viewer is None or self.viewer >= 0
+        require(fit, "viewer", f"a seat from 0, got {self.viewer}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayConfig:
+    """`jaxgames replay RECORD`: a recorded game, move by move.
+
+    Attributes:
+      game: which one of a file of several, from 0.
+      ply: show only the position after so many moves; below 0 from the end; empty: all.
+      viewer: hide what this seat may not see.
+      seconds: pause between two moves.
+      out: write the position at `ply`, else the last one, as a picture (.svg or .png).
+    """
+
+    game: int = 0
+    ply: int | None = None
+    viewer: int | None = None
+    seconds: float = 0.0
+    out: str = ""
+
+    def __post_init__(self):
+        require(self.game >= 0, "game", f"at least 0, got {self.game}")
+        require(0 <= self.seconds <= 60, "seconds", f"0 to 60, got {self.seconds}")
+        fit = self.viewer is None or self.viewer >= 0
+        require(fit, "viewer", f"a seat from 0, got {self.viewer}")

@@ -33,6 +33,8 @@ from configs.commands import (
     ExportConfig,
     LogConfig,
     PlayConfig,
+    PlotConfig,
+    ReplayConfig,
     ServeConfig,
     TournamentConfig,
     WireConfig,
@@ -190,6 +192,8 @@ class Config:
     wire: WireConfig = WireConfig()
     data: DataConfig = DataConfig()
     dashboard: DashboardConfig = DashboardConfig()
+    plot: PlotConfig = PlotConfig()
+    replay: ReplayConfig = ReplayConfig()
     serve: ServeConfig = ServeConfig()
     export: ExportConfig = ExportConfig()
     log: LogConfig = LogConfig()

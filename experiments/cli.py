@@ -89,7 +89,7 @@ COMMANDS: dict[str, Command] = {
         "experiments.commands.train:main",
         "train an agent; leaves a run folder with checkpoints and the best bundle",
         ("jaxgames train sequence", "jaxgames train sequence/full run.name=big seed=3"),
-        (*_TRAINING, "seeds", "gate", "population", "log"),
+        (*_TRAINING, "curriculum", "seeds", "gate", "population", "log"),
     ),
     "evaluate": Command(
         "experiments.commands.evaluate:main",
@@ -191,6 +191,29 @@ COMMANDS: dict[str, Command] = {
         ("seed", "device", "export"),
         default_config="sequence",
         word="BUNDLE",
+    ),
+    "plot": Command(
+        "experiments.commands.plot:main",
+        "pictures of runs and positions as SVG or PNG; without a RUN it lists the kinds",
+        (
+            "jaxgames plot sequence-1 'plot.kinds=[losses,winrate]' plot.format=png",
+            "jaxgames plot plot.record=game.json 'plot.kinds=[policy,tree]' plot.ply=20",
+        ),
+        ("run", "plot", "seed"),
+        max_configs=6,
+        default_config="sequence",
+        word="RUN",
+    ),
+    "replay": Command(
+        "experiments.commands.replay:main",
+        "show a recorded game move by move, or one of its positions as a picture",
+        (
+            "jaxgames replay game.json",
+            "jaxgames replay games.jsonl replay.game=2 replay.ply=20 replay.out=board.svg",
+        ),
+        ("replay",),
+        default_config="sequence",
+        word="RECORD",
     ),
     "doctor": Command(
         "experiments.commands.doctor:main",
