@@ -7,6 +7,7 @@ path, never by order. `save` reads back what it wrote before it replaces an olde
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -299,6 +300,7 @@ def _number_lists(tree: Any) -> Any:
     return tree
 
 
+@functools.lru_cache(maxsize=256)  # it is traced
 def _observation_spec(viewer: Viewer) -> dict[str, Any]:
     def observed(key):
         state = viewer.game.init(key)

@@ -246,7 +246,6 @@ class ServeConfig:
                 len(sizes) > 0 and sizes == sorted(sizes) and 1 <= sizes[0] <= sizes[-1] <= most
             )
             require(rising, field, f"one or more rising numbers 1 to {most}, got {sizes}")
-        require(self.batches[0] == 1, "batches", f"1 first, got {list(self.batches)}")
         top = 1 <= self.max_simulations <= self.simulations[-1]
         require(top, "max_simulations", f"1 to the last of simulations, got {self.max_simulations}")
         require(1 <= self.queue <= 100_000, "queue", f"1 to 100000, got {self.queue}")

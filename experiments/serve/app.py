@@ -53,7 +53,7 @@ def build(settings: ServeConfig) -> FastAPI:
         if importlib.util.find_spec(module) is not None:
             app.include_router(importlib.import_module(module).router(given(service)))
     if WEB.is_dir():
-        app.mount("/", StaticFiles(directory=WEB, html=True))
+        app.router.default = StaticFiles(directory=WEB, html=True)  # where no route is meant
     # the last is the outermost
     app.add_middleware(security.Gate)
     app.add_middleware(security.Fence, settings=settings, keys=keys)

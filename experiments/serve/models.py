@@ -141,8 +141,11 @@ class Models:
         return sorted(fit, key=lambda model: (model != first, model.kind != "network"))
 
     def default(self, game: Game) -> Model:
-        """The first packaged bundle that fits, else the strongest bot."""
-        return self._by_game[game.id][agents.default_spec(game)]
+        """The first packaged bundle that fits, else the strongest bot; as `agents.default_spec`,
+        but of what was found at the start."""
+        found = self._by_game[game.id]
+        fitting = (m for m in found.values() if m.kind == "network" and m.name == m.spec)
+        return next((m for m in fitting if m.fits(game)), None) or found[list(game.bots)[-1]]
 
     def find(self, game: Game, name: str) -> Model | None:
         """The model of that name if it plays under these rules."""

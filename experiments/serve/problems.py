@@ -89,7 +89,8 @@ def answer(problem: Problem) -> JSONResponse:
 
 def of_field(error: FieldError, code: str = "invalid", under: str = "") -> Problem:
     """A problem of a `FieldError`, whose field lies below the field `under`."""
-    field = f"{under}.{error.field}" if under and error.field else under or error.field
+    inner = error.field if error.field != under else ""
+    field = f"{under}.{inner}" if under and inner else under or inner
     return Problem(code, error.message, field)
 
 

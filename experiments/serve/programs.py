@@ -142,11 +142,11 @@ class Programs:
             self._pace[program.key] = (time.monotonic() - began) * 1000 / max(count, 1)
 
     def pace(self, key: Key) -> float | None:
-        """Milliseconds per simulation of a single row; None before it was tried."""
+        """Milliseconds per simulation of the smallest batch; None before it was tried."""
         return self._pace.get(key)
 
     def paced(self, key: Key, simulations: int, elapsed_ms: float) -> None:
-        """Takes note of how long a round of a single row took."""
+        """Takes note of how long a round of the smallest batch took."""
         if simulations >= 8:
             new = elapsed_ms / simulations
             self._pace[key] = 0.8 * self._pace.get(key, new) + 0.2 * new

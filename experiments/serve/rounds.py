@@ -60,7 +60,7 @@ class Job:
         found = self.program.advance(self.program.params, self._search, np.int32(count))
         self._search, analysis = jax.block_until_ready(found)
         took = (time.monotonic() - began) * 1000
-        if self.program.rows == 1:
+        if self.program.rows == self._programs.rows[0]:
             self._programs.paced(self.key, count, took)
         self._done += count
         self._metrics.simulations.add(count * self.program.worlds * len(self.items))
@@ -84,7 +84,7 @@ class Job:
         if any(item.question.progress for item in self.items):
             limits.append(next((m - self._done for m in MARKS if m > self._done), left))
         if pace:
-            pace *= max(self.program.rows / 2, 1)
+            pace *= max(self.program.rows / self._programs.rows[0] / 2, 1)
             budget = [self._left_ms(item) for item in self.items]
             limits.append(max(int(min(ROUND_MS, *budget, ROUND_MS) / pace), 4))
         return max(min(limits), 1)

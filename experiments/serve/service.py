@@ -316,7 +316,7 @@ class Service:
         error: Exception | None = None
         try:
             warm.host(key.game)
-            self.programs.make(key, 1)
+            self.programs.make(key, self.programs.sizes(key)[0])
         except Exception as problem:
             LOG.exception("%s can not be compiled", key)
             error = problem

@@ -352,8 +352,14 @@ def test_only_what_the_seat_knows():
 def test_the_original_routes(app):
     board = [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
     asked = {"board": board, "current_player": 2, "win_length": 3, "move_history": [[1, 1]]}
-    told = post(app, "/api/move", asked | {"extra": 1})
-    assert told.status_code == 422  # three players: nobody here plays that
+    told = post(app, "/api/move", asked | {"extra": 1}).json()
+    assert {"row", "col", "thinking_time_ms", "confidence"} <= told.keys()
+    assert board[told["row"]][told["col"]] == 0 and len(told["root_value"]) == 2
+    assert told["top_actions"][0]["row"] == told["row"]
+    assert sum(row["visits"] for row in told["top_actions"]) == pytest.approx(32)
+    full = asked | {"board": [[1, 2, 1], [2, 1, 2], [0, 0, 1]], "move_history": None}
+    problem(post(app, "/api/move", full), 409, "game_over")
+    problem(post(app, "/api/move", asked | {"board": [[0]], "win_length": 2}), 422, "not_served")
     status = call(app, "GET", "/api/status").json()
     assert status["status"] == "ready" and status["model_loaded"]
 

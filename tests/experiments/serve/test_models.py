@@ -110,7 +110,7 @@ def test_the_command_says_so_and_exits_2(home, capsys):
         ("serve.games=[sequence/none]", "serve.games"),
         ("serve.models=[none]", "serve.models"),
         ("serve.simulations=[8,4]", "serve.simulations"),
-        ("serve.batches=[2]", "serve.batches"),
+        ("serve.batches=[0]", "serve.batches"),
         ("serve.max_simulations=9999", "serve.max_simulations"),
         ("serve.port=70000", "serve.port"),
         ("serve.cors=['*']", "serve.cors"),

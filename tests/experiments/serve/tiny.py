@@ -45,16 +45,16 @@ def settings(**changes):
         lazy=False,
         simulations=(32,),
         max_simulations=32,
-        batches=(1, 4),
+        batches=(4,),
         deadline_s=20.0,
     )
     return ServeConfig(**(plain | changes))
 
 
 @functools.cache
-def served():
+def served(batches=(4,)):
     """The application, warm; shared by the tests of a process."""
-    return warm(apps.build(settings()))
+    return warm(apps.build(settings(batches=batches)))
 
 
 def warm(app):
