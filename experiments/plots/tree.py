@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
+from xml.sax.saxutils import escape
 
 from experiments.plots.picture import Picture, PlotError, element, text, whole
 
@@ -84,7 +85,7 @@ def _node(place: _Place) -> str:
     value = node["value"][chooser] if node["value"] else 0.0
     about = f"{node['text'] or 'root'}: {node['visits']:g} visits, value {value:+.3f}, prior "
     disc = element(
-        "circle", element("title", about + f"{node['prior']:.3f}"), cx=place.x, cy=place.y,
+        "circle", element("title", escape(f"{about}{node['prior']:.3f}")), cx=place.x, cy=place.y,
         r=float(place.r), fill=_colour(value), class_="node",
     )  # fmt: skip
     label = node["text"] or f"seat {chooser}"
