@@ -318,3 +318,27 @@ def rest(names: Collection[str]) -> list[str]:
 def to_json() -> list[dict[str, Any]]:
     """The panels for the page."""
     return [dataclasses.asdict(panel) for panel in PANELS]
+
+
+def markdown() -> str:
+    """README.md of this folder: every metric and what it is."""
+    lines = [
+        "# Metrics",
+        "",
+        "What `metrics.jsonl` of a run may hold; `*` stands for a name. Each row also has `seq`,",
+        "`t` (seconds since 1970), `step` (updates), `env_steps` (moves) and `kind` (`train`,",
+        "`eval` or `event`). Made by `python -m experiments.dashboard.panels`.",
+        "",
+        "| metric | what it is | chart |",
+        "|---|---|---|",
+    ]
+    charts = [chart for panel in PANELS for chart in panel.charts]
+    for name, text in MEANING.items():
+        shown = [c.title for c in charts if any(name == n or matches(name, n) for n in c.names)]
+        told = text.replace("|", "\\|")
+        lines.append(f"| `{name}` | {told} | {', '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

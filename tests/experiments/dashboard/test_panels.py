@@ -102,3 +102,10 @@ def test_which_metrics_a_chart_draws():
 )
 def test_patterns(name, pattern, fits):
     assert panels.matches(name, pattern) is fits
+
+
+def test_the_page_of_metrics_is_that_of_the_code():
+    page = pathlib.Path(panels.__file__).with_name("README.md")
+    if not page.exists():
+        pytest.skip("an installed package has no such page")
+    assert page.read_text("utf-8") == panels.markdown(), "python -m experiments.dashboard.panels"
