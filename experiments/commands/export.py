@@ -14,7 +14,7 @@ from configs import ConfigError, Resolved
 from experiments import errors
 from experiments.device import select, use_compile_cache
 
-#: Format -> the file that it writes, beside the same name with .json.
+#: Format -> the file that it writes; what is known of it lies beside, NAME.json.
 FILES = {"network": "network.jax", "search": "search.jax", "onnx": "network.onnx",
          "int8": "network_int8.jax"}  # fmt: skip
 #: Format -> packages of the extra `export` that it needs.
@@ -56,7 +56,7 @@ def run(
     found = subject.read(word)
     out = settings.out or str(pathlib.Path("exports") / found.name)
     names = [FILES[name] for name in settings.formats]
-    notes = [str(pathlib.Path(name).with_suffix(".json")) for name in names]
+    notes = [files.note_of(pathlib.Path(name)).name for name in names]
     folder = files.claim(out, [*names, *notes], settings.overwrite)
     about = _about(found)
     report: dict[str, Any] = {"out": str(folder), **about, "files": []}

@@ -30,22 +30,29 @@ def claim(out: str, names: Iterable[str], overwrite: bool) -> pathlib.Path:
     return folder
 
 
-def write(path: pathlib.Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    fresh = path.with_name(f".{path.name}.new")
+def note_of(path: pathlib.Path) -> pathlib.Path:
+    """Where what is known of a file lies: the whole name and .json."""
+    return path.with_name(f"{path.name}.json")
+
+
+def write(contents: Mapping[pathlib.Path, bytes]) -> None:
+    """Write files, all whole or none: they take their places once all are on the disk."""
+    fresh = {path: path.with_name(f".{path.name}.new") for path in contents}
     try:
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
+        for path, data in contents.items():
+            with fresh[path].open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        for path in contents:
+            os.replace(fresh[path], path)
     finally:
-        fresh.unlink(missing_ok=True)
+        for path in fresh.values():
+            path.unlink(missing_ok=True)
 
 
 def write_with_note(path: pathlib.Path, data: bytes, note: Mapping[str, Any]) -> dict[str, Any]:
-    """Write `data` to `path` and what is known of it to the same name with .json, which comes
-    first, so that a file is never without; returns the note."""
+    """Write `data` to `path`, and what is known of it to `note_of(path)`; returns the note."""
     full = {
         "format": FORMAT,
         "file": path.name,
@@ -54,15 +61,14 @@ def write_with_note(path: pathlib.Path, data: bytes, note: Mapping[str, Any]) ->
         **note,
     }
     text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
-    write(path.with_suffix(".json"), text.encode())
-    write(path, data)
+    write({path: data, note_of(path): text.encode()})
     return full
 
 
 def read(path: str | os.PathLike) -> tuple[bytes, dict[str, Any]]:
     """The bytes of an exported file and its note, checked against each other; ValueError."""
     path = pathlib.Path(path)
-    note = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    note = json.loads(note_of(path).read_text("utf-8"))
     data = path.read_bytes()
     if note.get("format") != FORMAT:
         raise ValueError(f"format: {note.get('format')!r}, this version reads {FORMAT!r}")

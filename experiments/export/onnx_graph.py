@@ -185,6 +185,11 @@ def _square(graph, eqn, inputs):
     return graph.add("Mul", inputs * 2)
 
 
+def _erfc(graph, eqn, inputs):
+    one = np.asarray(1, eqn.invars[0].aval.dtype)
+    return graph.add("Sub", [one, graph.add("Erf", inputs)])
+
+
 def _power(graph, eqn, inputs):
     exponent = np.asarray(eqn.params["y"], eqn.invars[0].aval.dtype)
     return graph.add("Pow", [*inputs, exponent])
@@ -271,24 +276,29 @@ def _slice(graph, eqn, inputs):
 
 
 def _gather(graph, eqn, inputs):
-    """One slice at a place that is known: what `x[..., 0]` becomes beside a free dimension."""
-    numbers, place = eqn.params["dimension_numbers"], inputs[1]
+    """A slice, or places along one axis, that are known: what an index becomes beside a free
+    dimension."""
+    numbers, places = eqn.params["dimension_numbers"], inputs[1]
     shape, sizes = eqn.invars[0].aval.shape, eqn.params["slice_sizes"]
-    known = isinstance(place, np.ndarray) and place.ndim == 1
-    if (
-        not known
-        or numbers.operand_batching_dims
-        or numbers.offset_dims != tuple(range(len(eqn.outvars[0].aval.shape)))
-    ):
+    if not isinstance(places, np.ndarray) or numbers.operand_batching_dims:
         raise Untranslatable("gather: at places that hang on the input")
-    starts = dict(zip(numbers.start_index_map, place.tolist(), strict=True))
+    whole = [size == has for size, has in zip(sizes, shape, strict=True)]
+    if places.ndim == 2 and len(numbers.start_index_map) == 1:
+        (axis,) = numbers.start_index_map
+        others = tuple(i for i in range(len(shape)) if i != axis)
+        along = numbers.collapsed_slice_dims == (axis,) and numbers.offset_dims == others
+        if along and all(whole[i] for i in others):
+            rows = np.clip(places[:, 0], 0, shape[axis] - 1).astype(np.int64)
+            return graph.add("Gather", [inputs[0], rows], axis=int(axis))
+    if places.ndim != 1 or len(numbers.offset_dims) != len(eqn.outvars[0].aval.shape):
+        raise Untranslatable("gather: of more than a slice, or places along one axis")
+    starts = dict(zip(numbers.start_index_map, places.tolist(), strict=True))
     cut = []
-    for axis, (size, whole) in enumerate(zip(sizes, shape, strict=True)):
-        start = starts.get(axis, 0)
-        if isinstance(whole, int):
-            start = min(max(start, 0), whole - size)
+    for axis, (size, has) in enumerate(zip(sizes, shape, strict=True)):
+        if isinstance(has, int):
+            start = min(max(starts.get(axis, 0), 0), has - size)
             cut.append((start, start + size, axis, 1))
-        elif size != whole:
+        elif not whole[axis]:
             raise Untranslatable("gather: of some of the rows")
     found = graph.add("Slice", [inputs[0], *_ints(*zip(*cut, strict=True))])
     return graph.shaped(found, eqn.outvars[0].aval.shape)
@@ -386,6 +396,7 @@ _WORDS: dict[str, Callable] = {
     "dot_general": _dot,
     "eq": _plain("Equal"),
     "erf": _plain("Erf"),
+    "erfc": _erfc,
     "exp": _plain("Exp"),
     "expand_dims": _reshaped,
     "gather": _gather,
