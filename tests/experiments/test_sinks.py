@@ -12,7 +12,7 @@ from tests.toys.cli import TINY
 
 
 def tiny(folder, *texts):
-    return [*TINY, f"run.dir={folder}", "train.eval.final_pairs=0", *texts]
+    return [*TINY, f"run.dir={folder}", *texts]
 
 
 def events(folder):
