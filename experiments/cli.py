@@ -111,9 +111,12 @@ COMMANDS: dict[str, Command] = {
     ),
     "play": Command(
         "experiments.commands.play:main",
-        "play against an agent in the terminal",
-        ("jaxgames play sequence", "jaxgames play sequence 'play.seats=[greedy,human]' seed=7"),
-        ("game", "seed", "device", "play"),
+        "play against an agent in the terminal, or with play.web=true on a page",
+        (
+            "jaxgames play sequence 'play.seats=[greedy,human]'",
+            "jaxgames play guandan play.web=true",
+        ),
+        ("game", "seed", "device", "play", "serve"),
     ),
     "serve": Command(
         "experiments.commands.serve:main",
@@ -132,7 +135,7 @@ COMMANDS: dict[str, Command] = {
         "worth; writes nothing but stdout",
         ("jaxgames benchmark env game=sequence", "jaxgames benchmark search --json"),
         (*_TRAINING, "benchmark"),
-        subjects=("env", "search", "train", "ablation"),
+        subjects=("env", "search", "train", "ablation", "serve"),
         default_config="sequence",
     ),
     "wire": Command(

@@ -1,4 +1,4 @@
-"""`jaxgames benchmark env|search|train|ablation`: figures with their spread and the hardware."""
+"""`jaxgames benchmark env|search|train|ablation|serve`: figures, their spread, the hardware."""
 
 from __future__ import annotations
 

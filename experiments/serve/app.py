@@ -51,7 +51,8 @@ def build(settings: ServeConfig) -> FastAPI:
     for name, given in PARTS.items():
         module = f"experiments.serve.{name}"
         if importlib.util.find_spec(module) is not None:
-            app.include_router(importlib.import_module(module).router(given(service)))
+            part = importlib.import_module(module).router(given(service))
+            app.include_router(part, responses=problems.RESPONSES)
     if WEB.is_dir():
         app.router.default = StaticFiles(directory=WEB, html=True)  # where no route is meant
     # the last is the outermost

@@ -1,5 +1,6 @@
 /** The play page: what is on the table, what the person wants, and the server between. */
 
+import "./session.js";
 import {html, render, useCallback, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
 import {translator} from "./i18n.js";
