@@ -20,10 +20,14 @@ class PlayConfig:
       seats: one per seat, "human" or the spec of an agent (`agents.from_spec`); fewer are
         repeated over the seats. Empty: the person on seat 0, the default agent elsewhere.
       load: a record to go on from; empty: a fresh deal.
+      web: play on a page in a browser, which `serve.port` and its like serve, not in the terminal.
+      browser: open the page in the system's browser, where there is one.
     """
 
     seats: tuple[str, ...] = ()
     load: str = ""
+    web: bool = False
+    browser: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,6 +208,7 @@ class ServeConfig:
       wait_ms: how long a busy server waits for a batch to fill.
       queue: questions waiting at most; more are answered 429.
       deadline_s: seconds in which a question must be answered.
+      analysis_s: the same of each position of an analysis, which can be watched and stopped.
       runs_dir: folder of the runs that the dashboard shows.
       insecure_no_auth: listen beyond loopback without a token.
       token_file: where the token is kept, readable by the owner alone; empty: in the user's
@@ -226,6 +231,7 @@ class ServeConfig:
     wait_ms: float = 3.0
     queue: int = 64
     deadline_s: float = 30.0
+    analysis_s: float = 600.0
     runs_dir: str = "runs"
     insecure_no_auth: bool = False
     token_file: str = ""
@@ -250,7 +256,9 @@ class ServeConfig:
         require(top, "max_simulations", f"1 to the last of simulations, got {self.max_simulations}")
         require(1 <= self.queue <= 100_000, "queue", f"1 to 100000, got {self.queue}")
         require(0 <= self.wait_ms <= 1000, "wait_ms", f"0 to 1000, got {self.wait_ms}")
-        require(0 < self.deadline_s <= 3600, "deadline_s", f"above 0 to 3600: {self.deadline_s}")
+        for field in ("deadline_s", "analysis_s"):
+            value = getattr(self, field)
+            require(0 < value <= 86_400, field, f"above 0 to 86400, got {value}")
         for field in ("allowed_hosts", "cors", "frame_ancestors"):
             for name in getattr(self, field):
                 plain = name.isascii() and name.isprintable() and not set(name) & set(" ;,'\"*")

@@ -247,7 +247,8 @@ async def _analysis(
             loop.call_soon_threadsafe(tell, "progress", told)
 
         question = _question(look.model, look.state, body)
-        question = dataclasses.replace(question, progress=heard)
+        limit = service.settings.analysis_s
+        question = dataclasses.replace(question, progress=heard, deadline_s=limit)
         async with turn:
             thought = await _patiently(service, question, alone=len(looks) == 1)
             answer = await off(service, answers.answer, look.state, look.model, thought, body)

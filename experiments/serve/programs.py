@@ -20,10 +20,11 @@ import numpy as np
 from experiments.serve import metrics
 from experiments.serve.models import Model
 from jaxgames.core import Game, State
+from jaxgames.match import Match
 
 #: Bytes that the trees of one batch may take.
 TREE_BYTES = 1 << 30
-#: Programs kept at once; the least used go first.
+#: Programs kept at once where more are compiled on demand.
 KEPT = 96
 
 
@@ -75,10 +76,11 @@ class Programs:
 
     Args:
       rows: numbers of rows to compile for, rising.
+      kept: how many are kept, the least used go first; None: all.
     """
 
-    def __init__(self, rows: tuple[int, ...]):
-        self.rows = rows
+    def __init__(self, rows: tuple[int, ...], kept: int | None = None):
+        self.rows, self.kept = rows, kept
         self._made: collections.OrderedDict[tuple[Key, int], Program] = collections.OrderedDict()
         self._pace: dict[Key, float] = {}
         self._lock = threading.Lock()
@@ -121,15 +123,13 @@ class Programs:
         self._try(program)
         with self._lock:
             self._made[key, rows] = program
-            while len(self._made) > KEPT:
+            while self.kept and len(self._made) > self.kept:
                 self._made.popitem(last=False)
         return program
 
     def _try(self, program: Program) -> None:
         """Runs once for the caches, once for the pace."""
-        game = program.key.game
-        states = host(jax.jit(game.init)(jax.random.key(0)))
-        stack = batched([states] * program.rows)
+        stack = batched([host(Match(program.key.game).state)] * program.rows)
         seeds = np.zeros(program.rows, np.uint32)
         for _ in range(2):
             began = time.monotonic()

@@ -27,7 +27,7 @@ from experiments.serve import positions, rounds, warm
 from experiments.serve.metrics import Metrics
 from experiments.serve.models import Model, Models
 from experiments.serve.problems import Problem
-from experiments.serve.programs import Key, Programs, host
+from experiments.serve.programs import KEPT, Key, Programs, host
 from experiments.serve.questions import Budget, Item, Question, Thought
 from jaxgames import core
 from jaxgames.core import FieldError, Game, nearest
@@ -54,7 +54,7 @@ class Service:
 
     def __init__(self, settings: ServeConfig, models: Models):
         self.settings, self.models, self.metrics = settings, models, Metrics()
-        self.programs = Programs(settings.batches)
+        self.programs = Programs(settings.batches, KEPT if settings.lazy else None)
         self.fault = ""
         self.on_fault: Callable[[], None] = lambda: None
         self._warm = threading.Event()
@@ -189,7 +189,7 @@ class Service:
 
     def _item(self, question: Question) -> Item:
         now = time.monotonic()
-        wait = min(question.deadline_s or self.settings.deadline_s, self.settings.deadline_s)
+        wait = question.deadline_s or self.settings.deadline_s
         return Item(
             question,
             self.key(question.model, question.state.game, question.budget),

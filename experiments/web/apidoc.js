@@ -1,5 +1,7 @@
 // The page of the API: reads openapi.json and shows it. Texts are set, never parsed as HTML.
 
+import "./session.js";
+
 const make = (name, text = "", ...children) => {
   const element = document.createElement(name);
   if (text) element.textContent = text;
