@@ -65,7 +65,7 @@ class History:
 
     def __init__(self, rows: Iterable[Row]):
         rows = list(rows)[-WINDOW:]
-        stage = rows[-1].get(_STAGE) if rows else None
+        stage = next((r[_STAGE] for r in reversed(rows) if _STAGE in r), None)
         rows = [r for r in rows if r.get(_STAGE) == stage]
         self.train = [r for r in rows if r.get("kind") == "train"]
         self.evals = [r for r in rows if r.get("kind") == "eval"]

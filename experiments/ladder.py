@@ -69,6 +69,8 @@ class Ladder:
         self.whole, self.config, self.kind = config, config.curriculum, kind
         if not kind.staged:
             raise ConfigError(_KEY, f"the agent {config.agent} has no curriculum")
+        if config.population.members > 1:
+            raise ConfigError("population.members", "1 with a curriculum, whose stage all share")
         if not config.train.eval.every and not self.config.max_updates:
             rule = "set this or curriculum.max_updates, or no stage is ever left"
             raise ConfigError("train.eval.every", rule)

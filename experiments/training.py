@@ -51,6 +51,9 @@ class Trainer:
             if self.config.curriculum.stages:
                 self.ladder = Ladder(self.config, kind)
                 self.at.standing = dataclasses.asdict(self.ladder.first)
+                for game in self.ladder.games:  # not when a stage is reached
+                    for name in self.config.train.eval.opponents:
+                        figures.opponent(name, game)
             self._enter()
         except ConfigError:
             raise

@@ -144,6 +144,8 @@ def test_lights_look_at_the_present_stage():
         (["curriculum.stages=[rows=999,rows=4]"], "'rows=999': rows: a whole number 1 to 200"),
         (["curriculum.stages=[players=2,players=3]"], "can not be played together"),
         (["train.eval.every=0"], "train.eval.every: set this or curriculum.max_updates"),
+        (["population.members=4"], "population.members: 1 with a curriculum"),
+        (["train.eval.opponents=[threats]"], "train.eval.opponents: unknown name 'threats'"),
         (["curriculum.start=elsewhere"], "curriculum.start: one of"),
         (["dqn.replay_bytes=2000"], r"dqn.replay_bytes: at least \d+ for 4 steps of 4 games"),
     ],
