@@ -29,7 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from experiments.dashboard import flat, lines, panels, report
 from experiments.dashboard.run import Catalogue, Run, names_of
-from experiments.serve.problems import Problem
+from experiments.serve.problems import RESPONSES, Problem
 from jaxgames.record import RecordError
 
 #: Rows of one answer, seconds between two looks at a file, silence after which a stream says
@@ -47,7 +47,7 @@ def router(runs_dir: str) -> APIRouter:
 
 def of_catalogue(catalogue: Catalogue) -> APIRouter:
     """The routes for the runs of a catalogue."""
-    routes = APIRouter(prefix="/v1/runs", tags=["runs"])
+    routes = APIRouter(prefix="/v1/runs", tags=["runs"], responses=RESPONSES)
     streams = Slots(STREAMS)
 
     def find(id: str) -> Run:
@@ -87,7 +87,9 @@ def of_catalogue(catalogue: Catalogue) -> APIRouter:
         """Rows of metrics.jsonl whose seq is above `after`, oldest first."""
         return find(id).events(after, limit, epoch)
 
-    @routes.get("/{id}/stream")
+    @routes.get(
+        "/{id}/stream", response_class=StreamingResponse, responses=_of("text/event-stream")
+    )
     async def stream(
         id: Id,
         request: Request,
@@ -132,14 +134,16 @@ def of_catalogue(catalogue: Catalogue) -> APIRouter:
         with _Told():
             return find(id).boards.moves(game)
 
-    @routes.get("/{id}/games/{game}/{ply}.svg")
+    @routes.get(
+        "/{id}/games/{game}/{ply}.svg", response_class=Response, responses=_of("image/svg+xml")
+    )
     def picture(id: Id, game: Id, ply: Annotated[int, Path(ge=0, le=200_000)]) -> Response:
         """The position after `ply` moves."""
         with _Told():
             svg = find(id).boards.draw(game, ply)
         return Response(svg, media_type="image/svg+xml", headers={"Cache-Control": "max-age=3600"})
 
-    @routes.get("/{id}/report")
+    @routes.get("/{id}/report", response_class=Response, responses=_of("text/html"))
     def one_file(id: Id) -> Response:
         """The dashboard of this run as one HTML file with the data inside."""
         text = report.render([find(id)])
@@ -152,6 +156,11 @@ def of_catalogue(catalogue: Catalogue) -> APIRouter:
         await old_client(socket, catalogue, id, streams)
 
     return routes
+
+
+def _of(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """The answer of a route that is not JSON."""
+    return {200: {"description": "OK", "content": {media_type: {"schema": {"type": "string"}}}}}
 
 
 class _Told:

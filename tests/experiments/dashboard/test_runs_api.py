@@ -216,3 +216,34 @@ def test_old_clients_get_flat_messages(client, base, monkeypatch):
     with pytest.raises(WebSocketDisconnect):
         with client.websocket_connect("ws://localhost/v1/runs/none/ws") as socket:
             socket.receive_json()
+
+
+@pytest.mark.slow
+def test_requests_drawn_from_the_document(base):
+    schemathesis = pytest.importorskip("schemathesis")
+    from fastapi import FastAPI
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    from experiments.serve import problems
+
+    app = FastAPI(title="runs", version="1")
+    problems.install(app)
+    app.include_router(runs.of_catalogue(Catalogue([base])))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    seen = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.path.endswith("/stream"):
+            continue  # has no end
+
+        @given(case=operation.as_strategy())
+        @settings(
+            max_examples=40, deadline=None, database=None, phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        def run(case):
+            case.call_and_validate()
+
+        run()
+        seen += 1
+    assert seen >= 11
