@@ -68,7 +68,7 @@ def test_version(capsys):
         (["train", "sequence", "full"], "'full' is one word too many"),
         (["train", "sequense"], "unknown config 'sequense'; did you mean sequence"),
         (["train"], "game.name: must be set"),
-        (["benchmark"], "benchmark: say env|search|train|ablation first"),
+        (["benchmark"], "benchmark: say env|search|train|ablation|serve first"),
         (["benchmark", "envy"], "did you mean env?"),
         (["configs", "diff", "sequence"], "takes two CONFIGs"),
         (["configs", "show", "sequence", "sequence/full"], "takes one CONFIG"),
