@@ -228,21 +228,19 @@ class Service:
         return next(n for n in (*self.settings.simulations, simulations) if n >= simulations)
 
     def _in_time(self, model: Model, game: Game, time_ms: float) -> int:
-        """The most simulations that fit into so many milliseconds, by what was measured."""
-        best, known = 0, False
-        for count in self.settings.simulations:
-            pace = self.programs.pace(Key(model, game, "search", count))
-            known |= pace is not None
-            if count <= self.settings.max_simulations and pace and pace * count <= time_ms:
-                best = count
-        usual = self.bucket(model.usual(game))
+        """The most simulations that fit into so many milliseconds, by what was measured; a search
+        that takes longer all the same stops in time."""
+        counts = [n for n in self.settings.simulations if n <= self.settings.max_simulations]
+        paces = [self.programs.pace(Key(model, game, "search", count)) for count in counts]
+        known = [pace for pace in paces if pace is not None]
         if not known:
-            return usual  # it stops in time all the same
-        return best or min(k.simulations for k in self.programs.keys() if self._of(k, model, game))
-
-    @staticmethod
-    def _of(key: Key, model: Model, game: Game) -> bool:
-        return (key.model, key.game, key.mode) == (model, game, "search")
+            return self.bucket(model.usual(game))
+        fitting = [
+            count
+            for count, pace in zip(counts, paces, strict=True)
+            if (pace or max(known)) * count <= time_ms and (pace or self.settings.lazy)
+        ]
+        return max(fitting, default=min(n for n, p in zip(counts, paces, strict=True) if p))
 
     # ---- the device's thread ----
 
