@@ -101,6 +101,19 @@ def test_time_stops_a_search_between_rounds(service):
     assert thought.analysis.visits.sum() == pytest.approx(thought.simulations)
 
 
+def test_time_becomes_a_number_of_simulations(service, monkeypatch):
+    model = service.models.find(tiny.GAME, "tiny")
+    changes = dict(simulations=(8, 32, 128), max_simulations=128, lazy=True)
+    monkeypatch.setattr(service, "settings", dataclasses.replace(service.settings, **changes))
+    monkeypatch.setattr(service.programs, "_pace", {Key(model, tiny.GAME, "search", 32): 2.0})
+    found = [service._in_time(model, tiny.GAME, ms) for ms in (5, 17, 100, 300)]
+    assert found == [32, 8, 32, 128]
+    monkeypatch.setattr(service, "settings", dataclasses.replace(service.settings, lazy=False))
+    assert [service._in_time(model, tiny.GAME, ms) for ms in (17, 300)] == [32, 32]
+    monkeypatch.setattr(service.programs, "_pace", {})
+    assert service._in_time(model, tiny.GAME, 5) == 32
+
+
 def test_a_watched_search_tells_how_it_stands(service):
     heard = []
     question = ask(service, 1, seed=1, progress=heard.append, lines=True, tree=20)
