@@ -43,6 +43,7 @@ class Run:
         self._tail = lines.Tail(path / "metrics.jsonl")
         self._store = Store()
         self._sample: Store | None = None
+        self._sampled = ""
         self._reader: threading.Thread | None = None
         self._log_tail = lines.Tail(path / "events.jsonl")
         self._log: collections.deque[dict] = collections.deque(maxlen=LOG)
@@ -56,9 +57,11 @@ class Run:
         end = time.monotonic() + budget_s
         while True:
             with self._lock:
-                rows, again = self._tail.poll()
+                rows, again = self._tail.poll(lines.CHUNK)
                 if again:
-                    self._store, self._sample = Store(), None
+                    self._store = Store()
+                    if self._sampled != self._tail.epoch:
+                        self._sample = None
                 if rows:
                     self._store.add(rows)
                 elif self._tail.offset + lines.CHUNK >= lines.size(self._tail.path):
@@ -77,8 +80,9 @@ class Run:
         if left <= AT_ONCE and self._advance(5.0):
             return
         with self._lock:
-            if self._sample is None:
-                self._sample = Store()
+            now = lines.epoch(self._tail.path)
+            if self._sample is None or self._sampled != now:
+                self._sample, self._sampled = Store(), now
                 self._sample.add(lines.spread(self._tail.path, SAMPLE))
             self._reader = threading.Thread(target=self._read_all, daemon=True, name=self.id)
             self._reader.start()

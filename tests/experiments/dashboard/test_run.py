@@ -179,6 +179,23 @@ def test_a_large_file_is_sampled_and_read_on(tmp_path, monkeypatch):
     assert whole["read"] == 1 and whole["rows"] == 500
 
 
+def test_a_sample_stands_until_all_is_read(tmp_path, monkeypatch):
+    """What is shown meanwhile covers the whole run, never its beginning alone."""
+    monkeypatch.setattr(run, "AT_ONCE", 1000)
+    monkeypatch.setattr(lines, "CHUNK", 2000)
+    path = folders.folder(tmp_path / "a", [train(n) for n in range(1, 3001)])
+    here = Run(path, "a")
+    monkeypatch.setattr(here, "_read_all", lambda: None)  # it is slow
+    assert here.series()["read"] < 1
+    for _ in range(3):
+        assert not here._advance(0.0)
+        table = here.series()
+        assert table["read"] < 1 and table["x"]["step"][-1] > 4 * 2900
+    while not here._advance(1.0):
+        pass
+    assert here.series()["read"] == 1 and here.series()["rows"] == 3000
+
+
 def test_log_is_told_once(tmp_path):
     path = folders.folder(tmp_path / "a")
     here = Run(path, "a")
