@@ -1,4 +1,4 @@
-"""`jaxgames play`: people and agents at one terminal, or through a pipe.
+"""`jaxgames play`: people and agents at one terminal, or through a pipe; a page: play_web.py.
 
 A seat is shown what it may know and no more: the picture is drawn for the person to move,
 and agents choose from `game.observe` and `game.resample`.
@@ -61,6 +61,10 @@ def main(call) -> int:
     if call.resolved.origins["seed"] == "default":
         seed = secrets.randbelow(2**32)  # a new deal every time; the seed is shown
     game = make_game(config)
+    if config.play.web:
+        from experiments.commands import play_web
+
+        return play_web.run(config, game, seed)
     table = Table(game, seats(game, config.play.seats), seed)
     if not config.play.seats and not agents.packaged(game):
         print("no trained agent comes with this game: you play its strongest bot")

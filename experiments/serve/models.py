@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from algorithms import agents, bundle
@@ -134,6 +134,24 @@ class Models:
         if not homes:
             raise ConfigError("serve.models_dir", f"no bundle in {str(folder)!r}")
 
+    def named(self, spec: str, game: Game) -> Model:
+        """The model that a spec without options names, which may be a path: only for who starts
+        the server. It can then be asked like the others.
+
+        Raises AgentError, BundleError as `agents.from_spec`.
+        """
+        found = self._by_game[game.id]
+        if spec in found:
+            agents.from_spec(spec, game)  # or the error that says why it can not be seated
+            return found[spec]
+        path = agents.bundle_path(spec, game)
+        meta = bundle.read_meta(path)
+        name = next(n for n in _names(pathlib.Path(spec).resolve()) if n not in found)
+        model = _network(name, str(path), meta)
+        model.seat(game)
+        found[name] = model
+        return model
+
     def of(self, game: Game) -> list[Model]:
         """Those that play under these rules, the default one first."""
         fit = [model for model in self._by_game[game.id].values() if model.fits(game)]
@@ -158,6 +176,12 @@ class Models:
 
     def names(self, game: str) -> tuple[str, ...]:
         return tuple(self._by_game[game])
+
+
+def _names(path: pathlib.Path) -> Iterator[str]:
+    """Names for the bundle at a path: its folder's, the same with numbers."""
+    plain = _NAME.fullmatch(path.name)
+    yield from (path.name if plain else "model", *(f"model-{i}" for i in range(2, 100)))
 
 
 def _network(name: str, spec: str, meta: Mapping[str, Any]) -> Model:

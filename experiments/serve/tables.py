@@ -16,10 +16,12 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from algorithms import agents
 from experiments.serve import analysis, dialog, problems
-from experiments.serve.problems import Problem
+from experiments.serve.bodies import Body
+from experiments.serve.problems import RESPONSES, Problem
 from experiments.serve.service import Budget, Question, Service, Thought
 from experiments.serve.table import ALL, HUMAN, NETWORK, Sitter, Table, replayed
 from jaxgames import core, move_list, record
@@ -40,10 +42,6 @@ _LOG = logging.getLogger(__name__)
 
 
 # ---- requests ----
-
-
-class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class SeatBody(Body):
@@ -332,6 +330,26 @@ class Tables:
             body.kind, model, body.simulations if searches else None, float(body.temperature)
         )
 
+    def spec(self, game: Game, spec: str) -> Sitter:
+        """Who a text names, as `agents.from_spec` takes it: NAME[:net][:sims=N][:temp=T].
+
+        Raises AgentError for what is none of these, BundleError.
+        """
+        name, *options = spec.split(":")
+        if name == HUMAN and not options:
+            return Sitter()
+        agents.from_spec(spec, game)  # every option is read there
+        given = dict(option.partition("=")[::2] for option in options)
+        for option in given:
+            if option not in ("net", "sims", "temp"):
+                raise agents.AgentError(option, "pages seat agents with net, sims= and temp= only")
+        model = self.service.models.named(name, game)
+        if model.kind == "bot":
+            return Sitter("bot", model)
+        net = {"net", "temp"} & given.keys() or (model.bare and "sims" not in given)
+        simulations = int(given["sims"]) if "sims" in given else None
+        return Sitter(NETWORK if net else "model", model, simulations, float(given.get("temp", 0)))
+
     def sitters(self, game: Game, bodies: list[SeatBody] | None) -> list[Sitter]:
         """One per seat; none given: a person and the default model."""
         if bodies is None:
@@ -405,11 +423,15 @@ def _resigned(meta: Any, match: Match) -> int | None:
 # ---- routes ----
 
 
+def of(service: Service) -> Tables:
+    """The tables of a server, one collection each."""
+    return vars(service).setdefault("tables", Tables(service))
+
+
 def router(service: Service) -> APIRouter:
     """The routes below /v1/tables."""
-    tables = Tables(service)
-    routes = APIRouter(prefix="/v1/tables")
-    routes.tables = tables
+    tables = of(service)
+    routes = APIRouter(prefix="/v1/tables", tags=["tables"], responses=RESPONSES)
 
     async def shown(sitting: Sitting, viewer: str, ply: int | None = None) -> dict[str, Any]:
         def work() -> dict[str, Any]:
