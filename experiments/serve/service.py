@@ -67,6 +67,7 @@ class Service:
         self._compiler = concurrent.futures.ThreadPoolExecutor(1, "compiler")
         self._jobs: collections.deque[rounds.Job] = collections.deque()
         self._busy_until = 0.0
+        self._seated: set[tuple[Model, Game]] = set()
         self._thread: threading.Thread | None = None
         self._listed = listed(settings, models)
         for game, group in self._listed.items():
@@ -165,6 +166,14 @@ class Service:
 
     async def think(self, question: Question) -> Thought:
         """The answer, or Problem: queue_full, deadline, not_ready, not_served, invalid."""
+        pair = question.model, question.state.game
+        if question.model.kind != "bot" and pair not in self._seated:
+            loop = asyncio.get_running_loop()  # the first time a file is read
+            try:
+                await loop.run_in_executor(self.host, question.model.usual, question.state.game)
+            except ValueError as error:
+                raise Problem("not_served", str(error), "model") from None
+            self._seated.add(pair)
         item = self._item(question)
         with self._wake:
             if self._stopping or self.fault:
