@@ -281,7 +281,7 @@ export class Chart {
     const power = (v) => Math.round(Math.log10(Math.abs(v)) * 1e6) / 1e6;
     const tens = values.filter((v) => v !== 0 && Number.isInteger(power(v)));
     const every = Math.max(Math.ceil(tens.length / 6), 1);
-    if (tens.length < 2) return values;
+    if (tens.length < 3) return values;
     return values.map((v) => (v === 0 || (Number.isInteger(power(v)) && power(v) % every === 0) ? v : null));
   }
 
