@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from algorithms import agents, arena, ratings
-from algorithms.learner import TrainState
+from algorithms.learner import Learner, TrainState
 from configs import ConfigError
 from jaxgames.core import Game
 
@@ -67,6 +67,15 @@ def played(state: TrainState) -> np.ndarray:
 def memory() -> int:
     """Bytes that the process has held at most."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def machine(learner: Learner) -> dict[str, float]:
+    """Memory of the process and of the first device, where it tells, and how often the learner was
+    compiled again after its warm-up: 0."""
+    again = sum(max(times - 1, 0) for times in learner.compiled())
+    told = {"sys/rss": float(memory()), "sys/recompiles": float(again)}
+    held = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+    return told if held is None else told | {"sys/device_mem": float(held)}
 
 
 def not_finite(metrics: dict[str, float]) -> list[str]:
