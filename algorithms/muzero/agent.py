@@ -134,7 +134,11 @@ def search_agent(
         if thinking.dynamics == "rules":
             states, seat = seat, seat.current_player
         action = jax.vmap(jax.vmap(model.viewer.to_game, (None, 0)))(begun.view, tree.action)
-        return outline(tree, seat, states, action)
+        found = outline(tree, seat, states, action)
+        if thinking.paranoid:
+            value = play.of_all(game, begun.root, found.value)
+            found = dataclasses.replace(found, value=value)
+        return found
 
     rounds = Rounds(
         begin=begin,

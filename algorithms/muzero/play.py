@@ -171,7 +171,7 @@ def finish(
     """What came of the simulations so far."""
     out = rounds.finish(config.build(), begun.search)
     if thinking.paranoid:
-        out = dataclasses.replace(out, value=_of_all(game, begun.root, out))
+        out = dataclasses.replace(out, value=of_all(game, begun.root, out.value))
     action = jax.vmap(model.viewer.to_game)(begun.view, out.action)
     return Thought(out, begun.view, begun.legal, begun.root, action.astype(jnp.int32))
 
@@ -181,10 +181,11 @@ def _sides(thinking: Thinking, root: Root, fn: Any) -> tuple[Root, Any]:
     return paranoid(root, fn) if thinking.paranoid else (root, fn)
 
 
-def _of_all(game: Game, root: Root, out: PolicyOutput) -> Array:
-    """float32[B, T]: the searched value for the root's team; the others share what is left of it
-    as the network divides it."""
-    teams = game.num_teams
-    own = jax.nn.one_hot(root.to_move, teams)
-    change = out.value[:, :1] - jnp.sum(root.value * own, -1, keepdims=True)
-    return root.value + change * (own - (1.0 - own) / max(teams - 1, 1))
+def of_all(game: Game, root: Root, value: Array) -> Array:
+    """float32[B, ..., T] of the values [B, ..., 2] of a paranoid search: what it found for the
+    root's team; the others share what is left of it as the network divides it."""
+    teams, between = game.num_teams, tuple(range(1, value.ndim - 1))
+    own = jnp.expand_dims(jax.nn.one_hot(root.to_move, teams), between)
+    before = jnp.expand_dims(root.value, between)
+    change = value[..., :1] - jnp.sum(before * own, -1, keepdims=True)
+    return before + change * (own - (1.0 - own) / max(teams - 1, 1))

@@ -11,6 +11,7 @@ import pytest
 from algorithms import agents, bundle, muzero
 from algorithms.muzero import brain, play
 from algorithms.networks.muzero.config import PRESETS
+from algorithms.search import outline
 from jaxgames import core
 
 TINY = dataclasses.replace(
@@ -98,6 +99,41 @@ def test_analysis_is_in_actions_of_the_game(folder, states, options):
     visits = np.asarray(said.visits)
     assert visits.sum() == (12 if "sims" in options else 0)
     np.testing.assert_array_equal(np.isfinite(said.q), visits > 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "sims=6:paranoid",
+        pytest.param("sims=6", marks=pytest.mark.slow),
+        pytest.param("sims=6:dynamics=learned", marks=pytest.mark.slow),
+    ],
+)
+def test_its_tree_is_told_in_actions_of_the_game(folder, states, options):
+    seat = agents.from_spec(f"{folder}/mz:{options}", GAME)
+    rounds = seat.agent.rounds
+
+    @jax.jit
+    def think(params, keys, states):
+        begun = rounds.begin(params, keys, states, states.current_player)
+        done = rounds.advance(params, begun, jnp.int32(6))
+        return rounds.read(done), rounds.outline(done)
+
+    keys = jax.random.split(jax.random.key(2), 2)
+    said, told = jax.device_get(think(seat.params, keys, states))
+    for i in range(2):
+        tree = outline.branches(GAME, jax.tree.map(lambda leaf, i=i: leaf[i], told), top=99)
+        mover = int(states.current_player[i])
+        assert tree["seat"] == mover
+        found = {GAME.action_from_text(None, c["text"]): c for c in tree["children"]}
+        visits = {a: v for a, v in enumerate(said.visits[i]) if v}
+        assert {action: child["visits"] for action, child in found.items()} == visits
+        for action, child in found.items():
+            assert len(child["value"]) == 3
+            assert child["value"][mover] == pytest.approx(said.q[i, action], abs=1e-3)
+            for below in child["children"]:
+                assert below["seat"] == (mover + 1) % 3
+        np.testing.assert_allclose(tree["value"], said.value[i], atol=1e-3)
 
 
 def test_weights_go_on_in_training_where_all_fits(folder, model):
