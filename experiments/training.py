@@ -196,7 +196,7 @@ class Trainer:
             "time/first_chunk": float(first),  # compiling included
             "env/steps_per_s": float(moves / seconds),
             "selfplay/games_per_s": float(games / seconds),
-            "sys/rss": figures.memory(),
+            **figures.machine(self.learner),
         }
         if self.ladder is not None:
             pace |= self.ladder.metrics(self._stage)
