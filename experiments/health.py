@@ -224,7 +224,10 @@ def _speed(history: History):
     if len(rates) < LAST:
         return None
     now, usual = statistics.median(rates[-3:]), statistics.median(rates)
-    return _grade(False, now < 0.5 * usual), f"{now:.0f} moves/s, usually {usual:.0f}"
+    text = f"{now:.0f} moves/s, usually {usual:.0f}"
+    again = sum(_values("sys/recompiles", history.train[-1:]))
+    text += f"; compiled {again:.0f} times again" if again else ""
+    return _grade(False, now < 0.5 * usual or again > 0), text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -339,7 +342,11 @@ RULES: dict[str, Rule] = {
         "optim/clip_share",
         _seldom("optim/clip_share", 0.5, "the gradient of {} of the steps was clipped"),
     ),
-    "speed": Rule("warn below half of the run's median", "env/steps_per_s", _speed),
+    "speed": Rule(
+        "warn below half of the run's median, or when something was compiled again",
+        "env/steps_per_s",
+        _speed,
+    ),
     "strength": Rule(
         "warn when a win rate is over 2 sigma below its best", "eval/winrate", _strength
     ),
