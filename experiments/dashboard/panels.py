@@ -117,7 +117,7 @@ PANELS = (
             Chart("rate", "Games per second", ("selfplay/games_per_s",), missing="train.chunks=1"),
             Chart("time", "Seconds", ("time/chunk", "time/eval", "time/ckpt"), log=True,
                   missing="train.chunks=1"),
-            Chart("memory", "Memory", ("sys/rss",), missing="train.chunks=1"),
+            Chart("memory", "Memory", ("sys/rss", "sys/device_mem"), missing="train.chunks=1"),
         ),
     ),
     Panel(
@@ -248,6 +248,8 @@ MEANING = {
     "time/ckpt": "seconds of writing a checkpoint",
     "time/*": "seconds",
     "sys/rss": "bytes of memory that the process held at most",
+    "sys/device_mem": "bytes that the first device held at most",
+    "sys/recompiles": "how often a program was compiled again after its warm-up: 0",
     "sys/*": "a figure of the machine",
     "league/win": "score against all opponents of the league",
     "league/win/*": "score against an opponent of the league",
