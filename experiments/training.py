@@ -249,6 +249,8 @@ class Trainer:
         }
         if self.learner.members is not None:
             result["league"] = self._members(state)
+        if self.ladder is not None:
+            result["stage"] = self.ladder.name(self._stage)
         if self.evolution is not None:
             result["population"] = self.evolution.result(state, self.at.fitness)
         if not settings.final_pairs:
@@ -507,6 +509,7 @@ class Trainer:
             "share": round(self._share(), 4),
             "minutes": round(self._seconds() / 60, 2),
             "best": self.at.best,
+            **({"stage": self.ladder.name(self._stage)} if self.ladder is not None else {}),
             "lights": [dataclasses.asdict(light) for light in self._lights],
         }
 

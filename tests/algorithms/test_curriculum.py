@@ -209,7 +209,7 @@ DQN = dqn.Config(
 
 @dataclasses.dataclass(frozen=True)
 class Flat(learners.Stub):
-    """Q by the number of the action and the sizes of the board: weights fit every program."""
+    """Q by the number of the action and what tells stages apart: weights fit every program."""
 
     game: core.Game
     config: networks.NetworkConfig = networks.NetworkConfig()
@@ -218,6 +218,8 @@ class Flat(learners.Stub):
         return {"q": jax.random.normal(key, (5, self.game.num_teams))}
 
     def observe(self, states):
+        if isinstance(states.game, Staged):
+            return jax.nn.one_hot(states.stage, 4)
         return states.dims.astype(jnp.float32) / 10
 
     def apply(self, params, sizes):
@@ -350,8 +352,7 @@ def test_games_whose_options_are_no_data_share_a_program_too():
     games = tuple(core.make("mnk", k=k) for k in (2, 3))
     found = curriculum.programs(games)
     assert found[0] == found[1] and isinstance(found[0], Staged)
-    network = networks.NetworkConfig(channels=4, blocks=0, hidden=8)
-    made = dqn.make(found[0], networks.build(found[0], network), DQN, Stages(found[0], games))
+    made = dqn.make(found[0], Flat(found[0]), DQN, Stages(found[0], games))
     state = made.init(jax.random.key(0), mix=np.float32([0.5, 0.5]))
     for _ in range(3):
         state, metrics = made.run_chunk(state)

@@ -90,6 +90,8 @@ def test_two_halves_are_the_whole_through_promotions_and_another_program(runs):
     metas = [Checkpoints(runs / name / "ckpt").meta() for name in ("whole", "part")]
     assert metas[0]["position"]["standing"] == metas[1]["position"]["standing"]
     assert metas[0]["position"]["standing"]["stage"] == 2
+    status = json.loads((runs / "part" / "STATUS.json").read_text())
+    assert status["stage"] == status["result"]["stage"] == NAMES[2]
 
 
 def test_the_ladder_can_be_drawn(runs):
