@@ -70,6 +70,7 @@ class Learner:
     update: one update of the learner's own play, not compiled, for `vmap` and tests.
     imitate: one update of the teacher's phase, not compiled; None without a teacher.
     chunk_updates: updates per chunk.
+    chunk: `state -> (state, metrics)`, what `run_chunk` does in own play, not compiled.
     imitate_updates: updates of the teacher's phase.
     compiled: how often `run_chunk` was compiled, for its own play and for the teacher's phase.
     members: `state -> [(updates, params)]`, on the host: former selves that a run leaves behind, by
@@ -86,6 +87,7 @@ class Learner:
     imitate: Update | None
     chunk_updates: int
     compiled: Callable[[], tuple[int, int]]
+    chunk: Callable[[TrainState], tuple[TrainState, dict[str, Array]]] | None = None
     imitate_updates: int = 0
     members: Callable[[TrainState], list[tuple[int, Any]]] | None = None
     standings: Callable[[TrainState], dict[str, float]] | None = None
@@ -202,5 +204,5 @@ def make_learner(
         return own._cache_size(), taught._cache_size() if taught is not None else 0
 
     start = jax.jit(init)
-    more["imitate_updates"] = imitate_updates
+    more |= {"chunk": chunk(update, chunk_updates), "imitate_updates": imitate_updates}
     return Learner(start, run_chunk, update, imitate, chunk_updates, compiled, **more)

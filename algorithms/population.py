@@ -121,7 +121,7 @@ def make(
         state = jax.vmap(lambda key: learner.init(key, **given))(keys)
         return dataclasses.replace(state, hyper=state.hyper | first(config, numbers, draw_key))
 
-    own = spread(chunk(learner.update, learner.chunk_updates))
+    own = spread(learner.chunk)
     taught = None
     if learner.imitate is not None:
         taught = spread(chunk(learner.imitate, learner.chunk_updates))
@@ -135,7 +135,7 @@ def make(
 
     return dataclasses.replace(
         learner, init=jax.jit(init), run_chunk=run_chunk, compiled=compiled,
-        update=jax.vmap(learner.update),
+        update=jax.vmap(learner.update), chunk=jax.vmap(learner.chunk),
         imitate=None if learner.imitate is None else jax.vmap(learner.imitate),
     )  # fmt: skip
 

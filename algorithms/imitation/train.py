@@ -126,6 +126,7 @@ def make(game: Game, model: Model, config: Config) -> Learner:
         imitate=None,
         chunk_updates=config.chunk_updates,
         compiled=lambda: (compiled._cache_size(), 0),
+        chunk=functools.partial(chunk, source.data),
     )
 
 

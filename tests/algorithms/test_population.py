@@ -11,14 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from algorithms import optim, population
+from algorithms import alphazero, dqn, imitation, muzero, optim, population, ppo
 from algorithms.dqn import train as dqn_train
 from algorithms.learner import TrainState
 from algorithms.muzero import train as muzero_train
 from algorithms.population import PopulationConfig
 from algorithms.ppo import train as ppo_train
+from jaxgames import core
 from tests.algorithms import learners
 from tests.toys import climber
+from tests.toys.latent import Dense, Switches
 
 CONFIG = PopulationConfig(
     members=4, tuned=("learning_rate",), spread=1.0, mutation=1.0, resample=0.0
@@ -174,6 +176,7 @@ import jax, numpy as np
 from algorithms import population
 from tests.algorithms.test_population import CONFIG
 from tests.toys import climber
+from tests.toys.latent import Dense, Switches
 assert len(jax.devices()) == 2
 assert len(population.devices(4)) == 2 and len(population.devices(3)) == 1
 runs = []
@@ -225,3 +228,34 @@ def test_members_are_spread_over_devices():
 def test_bad_settings_are_named(field, options):
     with pytest.raises(ValueError, match=f"^{field}: "):
         PopulationConfig(**options)
+
+
+# ---- every learner ----
+
+
+def learner_of(kind):
+    if kind is muzero:
+        game = core.make("mnk", players=3)
+        return muzero.make(game, Dense(game, game.viewer(), Switches()), muzero.Config())
+    if kind is imitation:
+        return imitation.make(*learners.dense_toy(), imitation.Config(teacher="first"))
+    if kind is ppo:
+        return ppo.make(*learners.dense_toy(), ppo.Config(games=16, steps=4, minibatch=8))
+    return kind.make(*learners.toy(), kind.Config())
+
+
+@pytest.mark.parametrize("kind", [alphazero, dqn, ppo, imitation, muzero])
+def test_every_learner_can_be_of_a_population(kind):
+    """Traced, not compiled: all has a leading axis of members, and what is copied is there."""
+    one = learner_of(kind)
+    learner = population.make(one, CONFIG, optim.OptimConfig())
+    state = jax.eval_shape(learner.init, jax.random.key(0))
+    alone = jax.eval_shape(one.init, jax.random.key(0))
+    whole, part = jax.tree.leaves(state), jax.tree.leaves(alone)
+    assert [x.shape for x in whole] == [(4, *x.shape) for x in part]
+    after, metrics = jax.eval_shape(learner.chunk, state)
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    assert all(x.shape == (4,) for x in metrics.values())
+    next_ones = population.Generation((0, 0, 2, 3), {"learning_rate": (0.1,) * 4}, ())
+    copied = jax.eval_shape(lambda state: population.replace(state, next_ones), state)
+    assert jax.tree.structure(copied) == jax.tree.structure(state)
