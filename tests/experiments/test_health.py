@@ -87,6 +87,8 @@ LEVELS = {
         # compiling is slow, and no illness
         ("ok", [{"kind": "train", "env/steps_per_s": 9, "time/first_chunk": 1.0},
                 *train(env__steps_per_s=5000)]),
+        ("ok", train(env__steps_per_s=5000, sys__recompiles=0.0)),
+        ("warn", train(env__steps_per_s=5000, sys__recompiles=1.0)),
     ],
     "strength": [
         ("ok", evals(0.3, 0.4, 0.5)),
