@@ -54,7 +54,7 @@ class LeagueConfig:
 
     share: float = 0.0
     groups: int = 4
-    opponent_updates: int = 4
+    opponent_updates: int = 8
     snapshots: int = 10
     snapshot_updates: int = 50
     evict: Literal["oldest", "weakest"] = "oldest"
