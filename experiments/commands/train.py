@@ -103,6 +103,11 @@ def show(result: dict[str, Any], resolved: Resolved) -> None:
         f"{result['games']} games, {result['games_per_minute']:.1f} a minute beside learning; "
         f"{result['memory_mb']} MiB of memory at most"
     )
+    if (found := result.get("population")) is not None:
+        numbers = ", ".join(
+            f"{k} {v:.3g}" for k, v in found.items() if k not in ("best", "fitness")
+        )
+        print(f"fittest of {len(found['fitness'])} members: number {found['best']}, {numbers}")
     for row in result["evaluations"]:
         rate = ratings.Interval(**row["winrate"])
         print(
