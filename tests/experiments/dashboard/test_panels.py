@@ -109,3 +109,17 @@ def test_the_page_of_metrics_is_that_of_the_code():
     if not page.exists():
         pytest.skip("an installed package has no such page")
     assert page.read_text("utf-8") == panels.markdown(), "python -m experiments.dashboard.panels"
+
+
+def test_cells_for_old_clients():
+    from experiments.dashboard import flat
+
+    told = {"game": flat.GAME, "meta": {"step": 3}, "rewards": [1.0, -0.2, -1.0]}
+    moves = [{"seat": 0, "text": "h8"}, {"seat": 1, "text": "aa10"}, {"seat": 2, "text": "odd"}]
+    start, one, two, three, end = flat.game_messages(0, {**told, "moves": moves})
+    assert start == {"type": "selfplay_start", "game_index": 0, "iteration": 3}
+    assert (one["row"], one["col"], one["player"]) == (7, 7, 1)
+    assert (two["row"], two["col"]) == (9, 26) and "row" not in three
+    assert end["rankings"] == [1, 2, 3] and end["winner"] == 1
+    foreign = {**told, "game": "guandan", "moves": moves[:1]}
+    assert "row" not in list(flat.game_messages(0, foreign))[1]
