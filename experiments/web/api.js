@@ -10,8 +10,8 @@ export class Problem extends Error {
   }
 }
 
-async function call(method, path, body) {
-  const options = {method, headers: {Accept: "application/json"}, cache: "no-store"};
+async function call(method, path, body, more = {}) {
+  const options = {method, headers: {Accept: "application/json", ...more}, cache: "no-store"};
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
@@ -47,6 +47,8 @@ const query = (values) => {
 
 const at = (id, rest = "") => `/v1/tables/${encodeURIComponent(id)}${rest}`;
 
+/** Swaps the one-time code of the page's address for a cookie. */
+export const enter = (code) => call("POST", "/v1/session", undefined, {Authorization: `Bearer ${code}`});
 export const choices = () => parsed("GET", "/v1/tables");
 export const check = (game) => parsed("POST", "/v1/tables/check", game);
 export const open = (wanted) => parsed("POST", "/v1/tables", wanted);

@@ -79,24 +79,39 @@ function App() {
     }
   }, []);
 
-  /** A new table on the screen. */
+  /** Another table on the screen; whether it is there. */
   const seatAt = useCallback(async (promise) => {
-    const found = await show(promise);
-    if (!found) return false;
-    setAt(found.review ? found.ply : null);
-    setViewer(String(found.viewer));
-    setReadings(null);
-    setAdvice(null);
-    setDialog(null);
-    setNotice("");
-    history.replaceState(null, "", `#${new URLSearchParams({table: found.id, viewer: found.viewer})}`);
-    return true;
-  }, [show]);
+    const mine = ++newest.current;
+    try {
+      const found = await promise;
+      if (mine !== newest.current) return false;
+      // all at once: between two drawings the wishes must fit the view
+      setView(found);
+      setAt(found.review ? found.ply : null);
+      setViewer(String(found.viewer));
+      setReadings(null);
+      setAdvice(null);
+      setDialog(null);
+      setNotice("");
+      setProblem(null);
+      history.replaceState(null, "", `#${new URLSearchParams({table: found.id, viewer: found.viewer})}`);
+      return true;
+    } catch (error) {
+      if (!(error instanceof api.Problem)) throw error;
+      setView(null);
+      setProblem(error);
+      return false;
+    }
+  }, []);
 
   useEffect(() => {
-    const {table, viewer: seat} = fragment();
-    if (table) seatAt(api.look(table, {viewer: seat || "0"})).then((there) => there || setDialog({kind: "new"}));
-    else setDialog({kind: "new"});
+    const {table, viewer: seat, code} = fragment();
+    const first = async () => {
+      if (code) await api.enter(code);
+      return api.look(table, {viewer: seat || "0"});
+    };
+    if (table) seatAt(first()).then((there) => there || setDialog({kind: "new"}));
+    else (code ? api.enter(code) : Promise.resolve()).catch(setProblem).then(() => setDialog({kind: "new"}));
     const follow = () => {
       const wanted = fragment();
       if (wanted.table) seatAt(api.look(wanted.table, {viewer: wanted.viewer || "0"}));
@@ -118,7 +133,7 @@ function App() {
     if (!id) return;
     const told = String(view.viewer) === viewer && (live ? view.ply === view.plies : view.ply === at);
     if (!told) show(api.look(id, {viewer, ply: at}));
-  }, [id, viewer, at]);
+  }, [id, viewer, at, view && view.viewer, view && view.ply, view && view.plies]);
 
   // While somebody thinks, look again and again.
   useEffect(() => {

@@ -99,8 +99,9 @@ export function MoveInput({legal, mine, readings, problem, onPlay, onForget, t})
 
   async function send(move) {
     if (!move) return;
-    if (await onPlay(move)) setText("");
+    setText(""); // so that the next move can be typed while this one is on its way
     setOpen(false);
+    if (!(await onPlay(move))) setText((typed) => typed || move);
   }
 
   function onKey(event) {

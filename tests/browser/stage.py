@@ -7,8 +7,10 @@ policy that the server sends.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import mimetypes
+import os
 import pathlib
 import shutil
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ import pytest
 import experiments
 
 WEB = pathlib.Path(experiments.__file__).parent / "web"
+ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage"]
 HOST = "http://stage.test"
 POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
@@ -42,20 +45,29 @@ window.ready = true;
 """
 
 
-def chromium() -> str | None:
+def chromium() -> str:
+    """Where the browser is. Without it, or without playwright, the test skips; where
+    JAXGAMES_BROWSER is "required" it fails instead."""
+    missing = []
+    if importlib.util.find_spec("playwright") is None:
+        missing.append("playwright is not installed: pip install 'jaxgames[test]'")
+    if shutil.which("chromium") is None:
+        missing.append("no chromium: apt-get install chromium")
+    if missing and os.environ.get("JAXGAMES_BROWSER") == "required":
+        pytest.fail("; ".join(missing))
+    if missing:
+        pytest.skip("; ".join(missing))
     return shutil.which("chromium")
 
 
 @contextlib.contextmanager
 def stage(width: int = 1280, height: int = 900, dark: bool = False) -> Iterator:
     """A page with `show`; what goes wrong on it fails the test. Skips where there is no browser."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if chromium() is None:
-        pytest.skip("no chromium: apt-get install chromium")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+    path = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=path, args=ARGUMENTS)
         page = browser.new_page(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
