@@ -112,7 +112,9 @@ class State(pyspiel.State):
         return list(self.node.rewards)
 
     def _legal_actions(self, player: int) -> list[int]:
-        """Rising."""
+        """Rising; none for seats that are not to move."""
+        if player != self.current_player():
+            return []
         return np.flatnonzero(np.asarray(self.node.position.legal_action_mask)).tolist()
 
     def _apply_action(self, action: int) -> None:
@@ -171,11 +173,16 @@ class Game(pyspiel.Game):
         return State(self)
 
     def max_chance_nodes_in_history(self) -> int:
-        return DEAL_NODES + MOVE_NODES * self.ours.max_steps * self._chancy
+        deal = DEAL_NODES * deal_has_chance(self.ours)
+        return deal + MOVE_NODES * self.ours.max_steps * self._chancy
 
-    def make_py_observer(self, iig_obs_type=None, params=None) -> Observer:
-        """Raises ValueError for a part of an observation, such as the public one alone."""
-        return Observer(self.ours, iig_obs_type, params)
+    def make_py_observer(self, iig_obs_type=None, params=None) -> Observer | None:
+        """None for a part of an observation, such as the public one alone: our games tell what a
+        seat sees as a whole."""
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
+            return None
+        return Observer(self.ours, kind.perfect_recall, params)
 
     @functools.cached_property
     def root(self) -> Node:
@@ -230,15 +237,13 @@ class Game(pyspiel.Game):
 
 
 class Observer:
-    """What one seat sees, flat in `tensor` and by name in `dict`."""
+    """What one seat sees, flat in `tensor` and by name in `dict`; with `recall` all it has seen,
+    as a string alone."""
 
-    def __init__(self, ours: core.Game, kind: Any, params: Any):
+    def __init__(self, ours: core.Game, recall: bool, params: Any):
         if params:
             raise ValueError(f"params: observations have none, got {params}")
-        kind = kind or pyspiel.IIGObservationType(perfect_recall=False)
-        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
-            raise ValueError("iig_obs_type: what one seat sees, public and private together")
-        self.recall = kind.perfect_recall
+        self.recall = recall
         shapes = jax.eval_shape(lambda k: ours.observe(ours.init(k), 0), jax.random.key(0))
         board, features = shapes["board"], shapes["features"]
         self.tensor = np.zeros(board.size + features.size, np.float32)
