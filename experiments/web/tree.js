@@ -7,7 +7,8 @@ import {html, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js
 import {savePng, saveSvg} from "./picture.js";
 
 const COLUMN = 70;
-const ROW = 92;
+const ROW = 112;
+const LABEL = 30; // height of a node's two lines of text
 const OPEN_DEPTH = 2; // levels unfolded at first
 
 /** Colour of a value -1 to 1: red, grey, green; the number is written beside it. */
@@ -75,11 +76,14 @@ export function Tree({tree, names, t}) {
   </section>`;
 }
 
+/** An edge from below the parent's text to the top of the node. */
 function Edge({at}) {
   const {parent} = at;
-  const middle = (parent.y + at.y) / 2;
+  const from = parent.y + parent.r + LABEL;
+  const to = at.y - at.r;
+  const middle = (from + to) / 2;
   const width = at.others ? 1 : 1 + 9 * at.node.prior;
-  return html`<path d=${`M${parent.x} ${parent.y}C${parent.x} ${middle} ${at.x} ${middle} ${at.x} ${at.y}`}
+  return html`<path d=${`M${parent.x} ${from}C${parent.x} ${middle} ${at.x} ${middle} ${at.x} ${to}`}
     fill="none" stroke="currentColor" stroke-opacity="0.35" stroke-width=${width.toFixed(1)} stroke-dasharray=${at.others ? "3 4" : "none"} />`;
 }
 

@@ -1,0 +1,78 @@
+"""Colours of the style sheet: text and marks stand out from what they lie on (WCAG AA)."""
+
+import pathlib
+import re
+
+import pytest
+
+import experiments
+
+CSS = (pathlib.Path(experiments.__file__).parent / "web" / "style.css").read_text("utf-8")
+#: Least ratio: 4.5 of text, 3 of large text and of shapes that tell something.
+TEXT, SHAPE = 4.5, 3.0
+PAIRS = [
+    ("ink", "bg", TEXT),
+    ("ink", "panel", TEXT),
+    ("dim", "bg", TEXT),
+    ("dim", "panel", TEXT),
+    ("accent-ink", "accent", TEXT),
+    ("accent", "bg", TEXT),
+    ("bad", "panel", TEXT),
+    ("gold", "panel", TEXT),
+    ("suit-red", "card", TEXT),
+    ("suit-black", "card", TEXT),
+    ("suit-red", "wild", TEXT),
+    ("suit-black", "wild", TEXT),
+    ("wild-line", "card", TEXT),
+    *[("rim", f"t{team}", SHAPE) for team in (1, 2, 3, 4)],
+    *[(f"t{team}", "card", SHAPE) for team in (1, 2, 3)],
+    ("focus", "card", SHAPE),
+    ("focus", "bg", SHAPE),
+    ("accent", "card", SHAPE),
+    ("last", "card", SHAPE),
+    ("gold", "card", SHAPE),
+    ("card-line", "card", 1.5),
+]
+
+
+def palettes() -> dict[str, dict[str, str]]:
+    """light, dark and "dark by the system" -> variable -> colour."""
+    found = {"light": {}, "dark": {}, "system": {}}
+    places = {":root": "light", ':root[data-theme="dark"]': "dark"}
+    places[':root:not([data-theme="light"])'] = "system"
+    for selector, body in re.findall(r"(:root[^{,]*)\{([^}]*)\}", CSS):
+        if place := places.get(selector.strip()):
+            found[place] |= dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6});", body))
+    return {name: found["light"] | colours for name, colours in found.items()}
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def ratio(one: str, two: str) -> float:
+    low, high = sorted((luminance(one), luminance(two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_ratios_are_those_of_the_standard():
+    assert ratio("#000000", "#ffffff") == pytest.approx(21)
+    assert ratio("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_both_ways_to_the_dark_are_the_same():
+    found = palettes()
+    assert found["dark"] == found["system"] != found["light"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_stand_out(theme):
+    colours = palettes()[theme]
+    low = {
+        (front, back): round(ratio(colours[front], colours[back]), 2)
+        for front, back, least in PAIRS
+        if ratio(colours[front], colours[back]) < least
+    }
+    assert low == {}
