@@ -163,3 +163,22 @@ def _alive(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.mark.slow
+def test_a_training_says_where_it_is_watched(tmp_path):
+    from tests.toys.cli import TINY
+
+    words = [*TINY, f"run.dir={tmp_path}", "run.name=seen", "train.dashboard=true"]
+    words += ["train.eval.games=2"]
+    command = [sys.executable, "-m", "tests.toys.cli", "train", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "dashboard: http://127.0.0.1:" in done.stderr
+    boards = Run(tmp_path / "seen", "seen").boards
+    games = boards.list()
+    assert len(games) == 4 and {tuple(g["seats"]) for g in games} == {
+        ("network", "random"),
+        ("random", "network"),
+    }
+    assert boards.draw(games[0]["id"], games[0]["plies"]).startswith("<svg")
