@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
@@ -89,7 +90,7 @@ class Checkpoints:
           SaveError: full disk, no access, or a step not above the last one.
         """
         self._check_room(state)
-        items = {name: ocp.args.StandardSave(part) for name, part in _parts(state).items()}
+        items = {n: ocp.args.StandardSave(_solid(part)) for n, part in _parts(state).items()}
         items["meta"] = ocp.args.JsonSave({**meta, "step": step, "score": score})
         try:
             with _quiet():
@@ -155,6 +156,7 @@ class Checkpoints:
         with self._reading(step):
             metadata = self._manager.item_metadata(step)[name]
             found = _leaves(metadata.tree)
+        whole, abstract = abstract, _solid(abstract)
         wanted = _leaves(abstract)
         for path in sorted(wanted.keys() | found.keys()):
             if wanted.get(path) != found.get(path):
@@ -173,7 +175,7 @@ class Checkpoints:
         for path, got in _leaves(restored).items():  # Orbax casts without a word
             if got != wanted[path]:
                 raise CheckpointError(f"checkpoint {step}: {name}/{path} came back as {_say(got)}")
-        return restored
+        return _filled(whole, restored)
 
     @contextlib.contextmanager
     def _reading(self, step: int) -> Iterator[None]:
@@ -249,6 +251,19 @@ def _parts(state: Any) -> dict[str, Any]:
 def _join(like: Any, parts: Mapping[str, Any]) -> Any:
     rest = dict(parts)
     return dataclasses.replace(like, **rest.pop("learner"), **rest)
+
+
+def _solid(tree: Any) -> Any:
+    """The tree without arrays that hold nothing, which Orbax does not write."""
+    return jax.tree.map(lambda leaf: leaf if leaf.size else None, tree)
+
+
+def _filled(like: Any, solid: Any) -> Any:
+    """`solid` with the empty arrays of `like` in their places again."""
+    leaves, structure = jax.tree.flatten(like)
+    rest = iter(jax.tree.leaves(solid))
+    found = [next(rest) if leaf.size else jnp.zeros(leaf.shape, leaf.dtype) for leaf in leaves]
+    return jax.tree.unflatten(structure, found)
 
 
 def _leaves(tree: Any) -> dict[str, tuple[tuple[int, ...], str]]:

@@ -1,5 +1,6 @@
 """Checkpoints: bit-exact, whole or absent, and never silent about a misfit."""
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -53,6 +54,16 @@ def test_resume_is_bit_equal(tmp_path, states, abstract):
     assert bits(state) == bits(states[2])
     assert bits(learner.run_chunk(learner.run_chunk(state))) == bits(states[4])
     assert bits(states[4]) != bits(states[2])
+
+
+def test_arrays_that_hold_nothing_come_back(tmp_path, states):
+    """Places for no snapshot, say."""
+    nothing = {"places": jnp.zeros((0, 3)), "born": jnp.zeros(0, jnp.int32), "taken": jnp.int32(2)}
+    state = dataclasses.replace(states[1], params={**states[1].params, "league": nothing})
+    with Checkpoints(tmp_path) as saved:
+        saved.save(1, state, {})
+        again, _ = saved.restore(jax.eval_shape(lambda: state))
+    assert jax.tree.structure(again) == jax.tree.structure(state) and bits(again) == bits(state)
 
 
 def test_restored_state_can_be_donated(tmp_path, states, abstract):
