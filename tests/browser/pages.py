@@ -39,35 +39,40 @@ def served(app, lifespan="off") -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def browser(address: str, width: int = 1280, **more) -> Iterator[Person]:
+def launched() -> Iterator:
+    """A browser, for as many people as come."""
     path = chromium()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
         chrome = p.chromium.launch(executable_path=path, args=ARGUMENTS)
-        context = chrome.new_context(
-            viewport={"width": width, "height": 900}, locale="en-US", **more
-        )
-        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-        context.add_init_script(
-            "addEventListener('securitypolicyviolation', e => console.error('CSP', e.blockedURI))"
-        )
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda m: wrong.append(m.text) if m.type in _WRONG else None)
-        page.on("dialog", lambda dialog: dialog.accept())
-
-        def fence(route):
-            if route.request.url.startswith((address, "blob:", "data:")):
-                return route.continue_()
-            wrong.append(f"asked for {route.request.url}")
-            return route.abort()
-
-        page.route("**/*", fence)
-        person = Person(page, address, wrong)
-        yield person
+        yield chrome
         chrome.close()
-        assert wrong == []
+
+
+@contextlib.contextmanager
+def visitor(chrome, address: str, width: int = 1280, **more) -> Iterator[Person]:
+    """A person at a page of a browser, with nothing kept from earlier ones."""
+    context = chrome.new_context(viewport={"width": width, "height": 900}, locale="en-US", **more)
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+    context.add_init_script(
+        "addEventListener('securitypolicyviolation', e => console.error('CSP', e.blockedURI))"
+    )
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda m: wrong.append(m.text) if m.type in _WRONG else None)
+    page.on("dialog", lambda dialog: dialog.accept())
+
+    def fence(route):
+        if route.request.url.startswith((address, "blob:", "data:")):
+            return route.continue_()
+        wrong.append(f"asked for {route.request.url}")
+        return route.abort()
+
+    page.route("**/*", fence)
+    yield Person(page, address, wrong)
+    context.close()
+    assert wrong == []
 
 
 _WRONG = ("error", "warning")

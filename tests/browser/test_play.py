@@ -1,11 +1,12 @@
 """The play page against a server with a tiny network: everything that a person does there."""
 
+import functools
 import json
 
 import pytest
 
 from jaxgames import record
-from tests.browser.pages import browser, served
+from tests.browser.pages import launched, served, visitor
 from tests.experiments.serve import tiny
 
 TOE = dict(game="eight_in_a_row", preset="tictactoe")
@@ -13,13 +14,13 @@ SEATS = [("human", "", 0), ("model", "tiny", 32)]
 
 
 @pytest.fixture(scope="module")
-def address():
-    with served(tiny.served()) as found:
-        yield found
+def visit():
+    with served(tiny.served()) as address, launched() as chrome:
+        yield functools.partial(visitor, chrome, address)
 
 
-def test_a_whole_game_by_keyboard_with_undo_save_reload_analysis_and_export(address):
-    with browser(address, accept_downloads=True) as person:
+def test_a_whole_game_by_keyboard_with_undo_save_reload_analysis_and_export(visit):
+    with visit(accept_downloads=True) as person:
         page = person.page
         person.visit()
         person.new_game(**TOE, seats=SEATS)
@@ -82,8 +83,8 @@ def test_a_whole_game_by_keyboard_with_undo_save_reload_analysis_and_export(addr
         assert json.loads(page.evaluate("navigator.clipboard.readText()"))["moves"]
 
 
-def test_a_whole_game_by_mouse_with_a_record_loaded_and_played_on(address, tmp_path):
-    with browser(address, accept_downloads=True) as person:
+def test_a_whole_game_by_mouse_with_a_record_loaded_and_played_on(visit, tmp_path):
+    with visit(accept_downloads=True) as person:
         person.visit()
         person.new_game(**TOE, seats=SEATS, seed=6)
         taken = 0
@@ -116,8 +117,8 @@ def test_a_whole_game_by_mouse_with_a_record_loaded_and_played_on(address, tmp_p
         assert person.settled() == "yours" and person.plies == 2 < plies
 
 
-def test_what_is_wrong_is_said(address):
-    with browser(address) as person:
+def test_what_is_wrong_is_said(visit):
+    with visit() as person:
         person.visit("/#table=there-is-none&viewer=0")
         assert "no longer" in person.at("problem").inner_text()
         person.expects("status of 404")
@@ -139,8 +140,8 @@ def test_what_is_wrong_is_said(address):
         person.expects("status of 422")
 
 
-def test_two_people_pass_the_table_from_one_to_the_other(address):
-    with browser(address) as person:
+def test_two_people_pass_the_table_from_one_to_the_other(visit):
+    with visit() as person:
         person.visit()
         person.new_game(**TOE, seats=[("human", "", 0)] * 2)
         for text in ("a1", "b1", "a2"):
@@ -154,8 +155,8 @@ def test_two_people_pass_the_table_from_one_to_the_other(address):
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_narrow_and_wide_in_both_languages_and_colours(address, width):
-    with browser(address, width, color_scheme="dark") as person:
+def test_narrow_and_wide_in_both_languages_and_colours(visit, width):
+    with visit(width, color_scheme="dark") as person:
         page = person.page
         person.visit()
         person.new_game(**TOE, seats=SEATS)
@@ -176,8 +177,8 @@ def test_narrow_and_wide_in_both_languages_and_colours(address, width):
         assert "轮到你了" in person.at("status").inner_text()
 
 
-def test_every_control_has_a_name_and_can_be_reached(address):
-    with browser(address) as person:
+def test_every_control_has_a_name_and_can_be_reached(visit):
+    with visit() as person:
         page = person.page
         person.visit()
         person.new_game(**TOE, seats=SEATS)
