@@ -141,9 +141,10 @@ class Run:
         """Who, where and how far; cheap."""
         status, env = self._json("STATUS.json"), self._json("env.json")
         touched = self._touched()
-        state = state_of(status, touched, self.path)
-        last = lines.last(self.path / "metrics.jsonl", 1, _SMALL)
-        row = last[0] if last else {}
+        last = lines.last(self.path / "metrics.jsonl", 20, _SMALL)
+        row = last[-1] if last else {}
+        chunk = _latest(last, ("time/chunk",)).get("time/chunk", 0.0)
+        state = state_of(status, touched, self.path, 2 * chunk)
         share, minutes = _number(status.get("share")), _number(status.get("minutes"))
         eta = None
         if state in ("running", "stalled") and share and minutes is not None and share < 1:
@@ -253,9 +254,12 @@ class Run:
         return lines.parse(self._read_text(name).encode()) or {}
 
 
-def state_of(status: Mapping[str, Any], touched: float | None, path: pathlib.Path) -> str:
+def state_of(
+    status: Mapping[str, Any], touched: float | None, path: pathlib.Path, patience: float = 0.0
+) -> str:
     """ "running", "stalled", "finished", "interrupted", "failed", "crashed" or "empty".
 
+    One that is silent for `STALLED_S` and for `patience` seconds stalls: chunks may be long.
     A run that says it is running has crashed when its process is gone; where that can not be
     known (another machine wrote it), it stalls.
     """
@@ -264,7 +268,7 @@ def state_of(status: Mapping[str, Any], touched: float | None, path: pathlib.Pat
         return state
     if state != "running" and touched is None:
         return "empty"
-    quiet = touched is None or time.time() - touched > STALLED_S
+    quiet = touched is None or time.time() - touched > max(STALLED_S, patience)
     alive = is_alive(status, path)
     if alive is False or state != "running" and quiet:
         return "crashed"

@@ -68,6 +68,15 @@ def test_another_machine_can_only_stall(tmp_path):
     assert state(path) == "stalled"
 
 
+def test_long_chunks_are_no_stall(tmp_path):
+    rows = [train(1, **{"time/chunk": 100.0}), evaluated(2)]
+    path = folders.folder(tmp_path / "a", rows, "running", host="elsewhere")
+    folders.aged(path, 150)
+    assert state(path) == "running"
+    folders.aged(path, 250)
+    assert state(path) == "stalled"
+
+
 def test_looking_does_not_take_the_lock(tmp_path):
     path = folders.folder(tmp_path / "a", [train(1)], "running")
     with locked(path) as holder:
