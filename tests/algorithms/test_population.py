@@ -244,7 +244,10 @@ def learner_of(kind):
     return kind.make(*learners.toy(), kind.Config())
 
 
-@pytest.mark.parametrize("kind", [alphazero, dqn, ppo, imitation, muzero])
+@pytest.mark.parametrize(
+    "kind",
+    [dqn, ppo, *(pytest.param(k, marks=pytest.mark.slow) for k in (alphazero, imitation, muzero))],
+)
 def test_every_learner_can_be_of_a_population(kind):
     """Traced, not compiled: all has a leading axis of members, and what is copied is there."""
     one = learner_of(kind)
