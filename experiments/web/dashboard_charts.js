@@ -214,6 +214,15 @@ export class Chart {
     return shown.data.slice(1).some((column) => column.some((v) => v !== null && v <= 0));
   }
 
+  /** Where an axis that holds 0 or less turns from linear to logarithmic. */
+  near0(shown) {
+    let least = 1e-2;
+    for (const column of shown.data.slice(1)) {
+      for (const v of column) if (v) least = Math.min(least, Math.abs(v));
+    }
+    return Math.max(least, 1e-6);
+  }
+
   build(shown, axis, logX) {
     const ink = getComputedStyle(document.documentElement);
     const lines = ink.getPropertyValue("--grid").trim();
@@ -240,7 +249,7 @@ export class Chart {
     });
     const axes = { stroke: words, grid: { stroke: lines, width: 1 }, ticks: { stroke: lines, width: 1 } };
     const text = (u, values) => values.map((v) => (v === null ? "" : this.about.share ? percent(v) : short(v)));
-    const y = this.log ? (this.negative(shown) ? { distr: 4, asinh: 1e-2 } : { distr: 3 }) : { range: this.range() };
+    const y = this.log ? (this.negative(shown) ? { distr: 4, asinh: this.near0(shown) } : { distr: 3 }) : { range: this.range() };
     const decades = this.log ? { filter: (u, values) => this.decades(u, values) } : {};
     this.plot = new uPlot({
       width: this.place.clientWidth || 300,
