@@ -83,6 +83,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_two_halves_are_the_whole_through_promotions_and_another_program(runs):
     whole, part = (last_state(runs / name) for name in ("whole", "part"))
     assert whole.actor.states.cells.shape[1:] == (5, 5)
@@ -94,6 +95,7 @@ def test_two_halves_are_the_whole_through_promotions_and_another_program(runs):
     assert status["stage"] == status["result"]["stage"] == NAMES[2]
 
 
+@pytest.mark.slow
 def test_the_ladder_can_be_drawn(runs):
     events = [e for e in rows(runs / "whole" / "events.jsonl") if e["event"] == "stage"]
     told = [(e["step"], e["was"], e["stage"], e["why"]) for e in events]
@@ -112,6 +114,7 @@ def test_the_ladder_can_be_drawn(runs):
         assert row["eval/winrate/random"] == row[name]
 
 
+@pytest.mark.slow
 def test_what_was_promoted_is_left_and_plays(runs):
     for number, text in enumerate(STAGES[:2]):
         meta = bundle.read_meta(runs / "whole" / "stages" / str(number))
