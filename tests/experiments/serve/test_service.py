@@ -187,7 +187,7 @@ def test_the_cancelled_are_dropped_and_others_answered(service, stopped):
         await queued(service, 6)
         for task in tasks[::2]:
             task.cancel()
-        await asyncio.sleep(0)
+        await asyncio.wait(tasks[::2])
         stopped.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
 

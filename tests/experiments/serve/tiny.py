@@ -51,9 +51,13 @@ def settings(**changes):
     return ServeConfig(**(plain | changes))
 
 
-@functools.cache
 def served(batches=(4,)):
     """The application, warm; shared by the tests of a process."""
+    return _served(batches)
+
+
+@functools.cache
+def _served(batches):
     return warm(apps.build(settings(batches=batches)))
 
 
