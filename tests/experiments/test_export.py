@@ -65,7 +65,9 @@ def looked_at(found, rows=6):
     return observation, jax.device_get(jax.jit(found.judge)(found.params, observation))
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize(
+    "kind", ["conv", *(pytest.param(k, marks=pytest.mark.slow) for k in ("cards", "muzero"))]
+)
 def test_networks(home, tmp_path, kind):
     report = run(home / kind, f"export.out={tmp_path}", "export.formats=[network,onnx]")
     found = subject.read(str(home / kind))
@@ -88,6 +90,7 @@ def test_networks(home, tmp_path, kind):
     assert [f["file"] for f in report["files"]] == ["network.jax", "network.onnx"]
 
 
+@pytest.mark.slow
 def test_search(home, tmp_path):
     texts = (f"export.out={tmp_path}", "export.formats=[search]", "export.rows=2")
     run(home / "conv", *texts, "export.simulations=4")
@@ -124,6 +127,7 @@ def test_int8(home, tmp_path):
     assert np.abs(got["logits"] - full["logits"]).max() > 1e-5
 
 
+@pytest.mark.slow
 def test_the_loss_sees_damage(home):
     pytest.importorskip("qwix", reason="the extra `export` is not installed")
     found = subject.read(str(home / "conv"))

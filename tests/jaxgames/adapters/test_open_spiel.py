@@ -22,7 +22,7 @@ SMALL = "jaxgames_eight_in_a_row(rows=4,cols=4,win_length=3)"
     [
         (SMALL, True),
         ("jaxgames_highcard", True),
-        ("jaxgames_highcard(players=4,copies=3)", True),
+        pytest.param("jaxgames_highcard(players=4,copies=3)", True, marks=pytest.mark.slow),
         ("jaxgames_sequence(ply_cap=20)", True),
         pytest.param("jaxgames_sequence(players=3)", True, marks=pytest.mark.slow),
         pytest.param("jaxgames_guandan", False, marks=pytest.mark.slow),  # 25 s to compile

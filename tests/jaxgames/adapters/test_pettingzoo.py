@@ -22,7 +22,9 @@ GAMES = {
 }
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize(
+    "name", ["sequence", "eight_in_a_row", pytest.param("guandan", marks=pytest.mark.slow)]
+)
 def test_their_own_tests(name):
     with warnings.catch_warnings():
         # Their list of environments whose observations hold a mask is a list of names.

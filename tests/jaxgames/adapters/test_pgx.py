@@ -24,7 +24,7 @@ GAMES = {
     "name",
     [
         "eight_in_a_row",
-        "highcard",
+        pytest.param("highcard", marks=pytest.mark.slow),
         pytest.param("sequence", marks=pytest.mark.slow),
         pytest.param("guandan", marks=pytest.mark.slow),
     ],
