@@ -222,6 +222,15 @@ def test_a_blob_that_differs_is_not_written(home, tmp_path, monkeypatch):
     assert not list(pathlib.Path(tmp_path).iterdir())
 
 
+def test_how_far_off_a_blob_is():
+    a = np.array([1.0, np.nan, -2.0], np.float32)
+    assert blobs._off(a, a.copy()) == 0
+    near = np.nextafter(a, np.float32(9))
+    assert 0 < blobs._off(near, a) < 1e-6
+    assert blobs._off(a[:2], a) == blobs._off(np.nan_to_num(a), a) == np.inf
+    assert blobs._off(np.array([1, 2]), np.array([1, 3])) == np.inf
+
+
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "a.jax"
     files.write_with_note(path, b"old", {})
