@@ -118,6 +118,7 @@ def test_a_taken_port_is_told(path, capsys):
     assert code == errors.FAILED and f"127.0.0.1:{port}" in err
 
 
+@pytest.mark.slow
 def test_a_dashboard_beside_a_training_ends_with_it(path):
     told, came = [], threading.Event()
 

@@ -99,8 +99,9 @@ def test_a_broken_file_breaks_nothing(tmp_path, name, text):
     path = folders.folder(tmp_path / "a", [train(1), evaluated(2)], "finished")
     (path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     here = Run(path, "a")
-    for answer in (here.header, here.summary, here.series, here.log, here.settings,
-                   here.evaluation, here.league, here.boards.list):  # fmt: skip
+    asked = [here.header, here.summary, here.series, here.log, here.evaluation, here.league]
+    asked += [here.boards.list, *([here.settings] if name == "config.yaml" else [])]
+    for answer in asked:
         json.dumps(answer(), allow_nan=False)
     json.dumps(here.events(0, 10), allow_nan=False)
 
