@@ -107,7 +107,7 @@ class Stages:
         """A first position of a stage drawn by `mix` float32[S], of those held; consumes `key`."""
         draw_key, start_key = jax.random.split(key)
         held = self.held
-        which = jax.random.categorical(draw_key, jnp.log(mix[jnp.asarray(held)]))
+        which = jax.random.categorical(draw_key, jnp.log(jnp.asarray(mix)[np.asarray(held)]))
         return self.game.start_as([self.games[i] for i in held], which, start_key)
 
     def dealer(self, mix: Array) -> selfplay.Deal:
