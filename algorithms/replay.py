@@ -217,14 +217,19 @@ def within_budget(config: Any, item: Any, num_teams: int) -> Any:
     """
     if not config.replay_bytes:
         return config
-    replay = Replay(length=1, rows=config.games)
-    column = jax.eval_shape(lambda: replay.init(item, num_teams))
-    column = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(column))
-    length = min(config.replay_length, config.replay_bytes // column)
+
+    def size(length):
+        ring = Replay(length, config.games)
+        shapes = jax.eval_shape(lambda: ring.init(item, num_teams))
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))
+
+    column = size(2) - size(1)
+    fixed = size(1) - column
+    length = min(config.replay_length, (config.replay_bytes - fixed) // column)
     least = max(config.least_length, -(-config.learn_after // config.games))
     if length < least:
         raise ValueError(
-            f"replay_bytes: at least {least * column} for {least} steps of {config.games} games, "
+            f"replay_bytes: at least {fixed + least * column} for {least} steps of {config.games} games, "
             f"which learning needs, got {config.replay_bytes}"
         )
     return dataclasses.replace(config, replay_length=length)
