@@ -58,6 +58,7 @@ def visitor(chrome, address: str, width: int = 1280, **more) -> Iterator[Person]
     context.add_init_script(
         "addEventListener('securitypolicyviolation', e => console.error('CSP', e.blockedURI))"
     )
+    context.set_default_timeout(120_000)  # of a busy machine
     page, wrong = context.new_page(), []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda m: wrong.append(m.text) if m.type in _WRONG else None)
