@@ -23,7 +23,9 @@ NUMBERS = optim.OptimConfig(learning_rate=0.02, warmup_steps=0, weight_decay=0.0
 def make(chunk_updates: int = 5) -> Learner:
     def init(key, params=None):
         params = {"w": jnp.zeros(())} if params is None else params
-        return fresh(TrainState, params, NUMBERS, key, replay=jnp.zeros(3), actor=jnp.zeros(()))
+        return fresh(
+            TrainState, params, NUMBERS, key, replay={"ring": jnp.zeros(3)}, actor=jnp.zeros(())
+        )
 
     def update(state):
         key, noise_key = jax.random.split(state.key)
