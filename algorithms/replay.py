@@ -229,8 +229,8 @@ def within_budget(config: Any, item: Any, num_teams: int) -> Any:
     least = max(config.least_length, -(-config.learn_after // config.games))
     if length < least:
         raise ValueError(
-            f"replay_bytes: at least {fixed + least * column} for {least} steps of {config.games} games, "
-            f"which learning needs, got {config.replay_bytes}"
+            f"replay_bytes: at least {fixed + least * column} for {least} steps of {config.games} "
+            f"games, which learning needs, got {config.replay_bytes}"
         )
     return dataclasses.replace(config, replay_length=length)
 
