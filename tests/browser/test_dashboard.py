@@ -65,12 +65,12 @@ def served(base, name="first"):
 @contextlib.contextmanager
 def browser(width=1280, **more):
     """A page on which nothing may go wrong, and which reaches this machine alone."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if chromium() is None:
-        pytest.skip("no chromium: apt-get install chromium")
-    with playwright.sync_playwright() as p:
+    path = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
         chrome = p.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         context = chrome.new_context(viewport={"width": width, "height": 900}, **more)
         page = context.new_page()
