@@ -25,7 +25,8 @@ class Running:
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        config = uvicorn.Config(self.app, log_level="error", lifespan="off")
+        # a connection that is kept must not end just when it is used again
+        config = uvicorn.Config(self.app, log_level="error", lifespan="off", timeout_keep_alive=300)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, args=([listener],))
         self.thread.start()
