@@ -93,7 +93,7 @@ class Item:
 
     def gone(self) -> bool:
         """Whether nobody waits for it any more; an expired one is told so."""
-        if self.future.cancelled():
+        if self.future.done():
             return True
         if time.monotonic() < self.expires:
             return False
@@ -101,11 +101,11 @@ class Item:
         return True
 
     def settle(self, thought: Thought) -> None:
-        if self.future.set_running_or_notify_cancel():
+        if not self.future.done() and self.future.set_running_or_notify_cancel():
             self.future.set_result(thought)
 
     def fail(self, error: Exception) -> None:
-        if self.future.set_running_or_notify_cancel():
+        if not self.future.done() and self.future.set_running_or_notify_cancel():
             self.future.set_exception(error)
 
 
@@ -115,6 +115,9 @@ def choose(thought: agents.Analysis, temperature: float, seed: int, searched: bo
     if temperature <= 0:
         return int(thought.action)
     weights = np.asarray(thought.visits if searched else thought.prior, np.float64)
-    logits = np.where(weights > 0, np.log(np.maximum(weights, 1e-300)), -np.inf) / temperature
-    share = np.exp(logits - logits.max())
+    if not weights.max() > 0:  # nothing to draw by
+        return int(thought.action)
+    logits = np.log(np.maximum(weights, 1e-300) / weights.max())
+    with np.errstate(over="ignore"):  # next to 0 all but the best are infinitely far below it
+        share = np.where(weights > 0, np.exp(logits / temperature), 0.0)
     return int(np.random.default_rng(seed).choice(len(share), p=share / share.sum()))

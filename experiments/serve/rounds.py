@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 
 from algorithms.search import outline
 from experiments.serve.metrics import Metrics
+from experiments.serve.problems import Problem
 from experiments.serve.programs import Program, Programs, batched, host
 from experiments.serve.questions import Item, Thought, choose
 
+LOG = logging.getLogger("jaxgames.serve")
 #: Simulations after which a search that is watched tells how it stands.
 MARKS = (16, 64, 256, 1024, 4096)
 #: A round takes about so long at most, in milliseconds, so that others get their turn.
@@ -111,13 +114,17 @@ class Job:
             if wanted and outlines is None:
                 outlines = host(self.program.outline(self._search))
             reason = {"bot": "bot", "policy": "policy"}.get(self.key.mode, "simulations")
-            thought = self._thought(item, row, found, outlines if wanted else None)
-            if whole or late:
-                stopped = reason if whole else "time"
-                item.settle(_stopped(thought, stopped))
-                self._rows[row] = None
+            try:
+                thought = self._thought(item, row, found, outlines if wanted else None)
+                if not (whole or late):
+                    item.question.progress(_stopped(thought, "progress"))
+                    continue
+            except Exception as error:  # of one question; the others have their answers
+                LOG.exception("an answer of %s failed", self.key)
+                item.fail(failed(error))
             else:
-                item.question.progress(_stopped(thought, "progress"))
+                item.settle(_stopped(thought, reason if whole else "time"))
+            self._rows[row] = None
 
     def _thought(self, item: Item, row: int, found: Any, outlines: Any) -> Thought:
         question, searched = item.question, self.program.advance is not None
@@ -145,6 +152,11 @@ class Job:
             lines=lines,
             tree=tree,
         )
+
+
+def failed(error: Exception) -> Problem:
+    """What a caller is told of an error that is not his."""
+    return Problem("internal", f"the search failed: {type(error).__name__}")
 
 
 def _stopped(thought: Thought, by: str) -> Thought:

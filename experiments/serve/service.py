@@ -117,7 +117,12 @@ class Service:
 
     def depth(self) -> int:
         """Questions that wait, for the device or for their program."""
-        return len(self._queue) + sum(map(len, self._compiling.values()))
+        with self._wake:
+            return len(self._waiting())
+
+    def _waiting(self) -> list[Item]:
+        there = itertools.chain(self._queue, *self._compiling.values())
+        return [item for item in there if not item.future.done()]
 
     def _info(self) -> dict:
         found = {}
@@ -178,7 +183,7 @@ class Service:
         with self._wake:
             if self._stopping or self.fault:
                 raise Problem("not_ready", self.fault or "the server stops", retry_after=5)
-            waiting = sum(i.weight for i in itertools.chain(self._queue, *self._compiling.values()))
+            waiting = sum(item.weight for item in self._waiting())
             if waiting + item.weight > max(self.settings.queue, item.weight):
                 self.metrics.rejected.add(reason="queue_full")
                 raise Problem("queue_full", f"{self.depth()} questions wait", retry_after=1)
@@ -280,7 +285,7 @@ class Service:
         except Exception as error:
             LOG.exception("a batch of %s failed", job.key)
             for item in job.items:
-                item.fail(Problem("internal", f"the search failed: {type(error).__name__}"))
+                item.fail(rounds.failed(error))
         self._busy_until = time.monotonic()
 
     def _form(self) -> rounds.Job | None:
@@ -320,6 +325,11 @@ class Service:
         self._compiler.submit(self._compile, key)
 
     def _compile(self, key: Key) -> None:
+        with self._wake:  # those who asked may have gone while others compiled
+            self._compiling[key] = [item for item in self._compiling[key] if not item.gone()]
+            if not self._compiling[key]:
+                del self._compiling[key]
+                return
         error: Exception | None = None
         try:
             warm.host(key.game)
