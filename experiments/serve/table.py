@@ -7,6 +7,7 @@ the event loop, one call of a table at a time.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -88,6 +89,7 @@ class Table:
         self.review = review
         self.resigned: int | None = None
         self.analysis: dict[int, dict[str, Any]] = {}
+        self._versions = itertools.count(1)
         self.version, self.running = 0, not review
         self.error: dict[str, Any] | None = None
         self.job: dict[str, Any] | None = None
@@ -96,6 +98,7 @@ class Table:
         self.used = time.monotonic()
         self._seen_all = False  # a hidden hand was shown: what was played stays played
         self._told: list[list[str]] = []
+        self._movers: list[int] = []  # before each ply
         self._legal: dict[int, list[dict[str, Any]]] = {}
 
     # ---- where it stands ----
@@ -122,15 +125,22 @@ class Table:
         return self.over or not self.people or not self.hides
 
     def mover(self, ply: int) -> int:
-        return int(self.match.states[ply].current_player)
+        states = self.match.states if ply >= len(self._movers) else ()
+        self._movers += [int(state.current_player) for state in states[len(self._movers) :]]
+        return self._movers[ply]
 
     def shows(self, viewer: int | None, ply: int) -> bool:
         """Whether `viewer` may see what was thought about the position before `ply`: of another
         seat's position it would tell that seat's cards."""
         return viewer is None or not self.hides or self.mover(ply) == viewer
 
+    def _tells_deal(self, viewer: int | None) -> bool:
+        """Whether a view may hold what all hands follow from: not where moves can be taken back
+        after it."""
+        return viewer is None or not self.hides or self.review
+
     def changed(self) -> None:
-        self.version += 1
+        self.version = next(self._versions)  # threads and the event loop both come here
         self.used = time.monotonic()
 
     # ---- who looks ----
@@ -144,16 +154,22 @@ class Table:
             if not self.open:
                 rule = "all hands are shown when the game is over, or in review"
                 raise Problem("hidden", rule, "viewer")
-            self._seen_all |= self.hides and bool(self.people) and not self.review
+            self.shown_all()
             return None
         if not text.isascii() or not text.isdecimal() or len(text) > 3:
             raise Problem("invalid", f"a seat or {ALL!r}, got {text[:40]!r}", "viewer")
         seat = int(text)
         if seat >= self.game.num_players:
             raise Problem("invalid", f"seats are 0 to {self.game.num_players - 1}", "viewer")
-        if self.hides and not self.open and self.sitters[seat].kind != HUMAN:
-            raise Problem("hidden", f"seat {seat} is nobody's at this page", "viewer")
+        if self.hides and self.sitters[seat].kind != HUMAN:
+            if not self.open:
+                raise Problem("hidden", f"seat {seat} is nobody's at this page", "viewer")
+            self.shown_all()
         return seat
+
+    def shown_all(self) -> None:
+        """Takes note that a person saw more than its own hand."""
+        self._seen_all |= self.hides and bool(self.people) and not self.review
 
     def view(self, viewer: int | None, ply: int | None = None) -> dict[str, Any]:
         """What `viewer` sees now, or saw before `ply`."""
@@ -168,7 +184,7 @@ class Table:
         return self.pulse() | {
             "game": self.game.id,
             "rules": _ruleset(self.game),
-            "seed": match.seed if self.open else None,
+            "seed": match.seed if self.open and self._tells_deal(viewer) else None,
             "ply": at,
             "plies": last,
             "viewer": ALL if viewer is None else viewer,
@@ -338,7 +354,7 @@ class Table:
     def _forget(self) -> None:
         """Lets go of what was known of moves taken back."""
         plies = self.match.ply
-        del self._told[plies:]
+        del self._told[plies:], self._movers[plies:]
         self._legal = {}
         self.analysis = {ply: found for ply, found in self.analysis.items() if ply <= plies}
         self.error = None

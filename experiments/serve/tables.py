@@ -41,6 +41,8 @@ from jaxgames.match import Match
 #: Tables at once, and seconds after which an unused one may go; a full house lets go of the
 #: longest unused one after `SPARE_S`.
 LIMIT, IDLE_S, SPARE_S = 64, 4 * 3600.0, 600.0
+#: As many matches of the greatest length may lie on all tables together.
+MATCHES = 4
 #: Moves of a record that a table replays.
 MAX_PLIES = 20_000
 #: Seconds for which a table waits for a program to be compiled, or for others to be served.
@@ -65,8 +67,8 @@ class Sitting:
 
     def stop(self) -> None:
         for task in (self.driver, self.job):
-            if task is not None:
-                task.cancel()
+            if task is not None and not task.done():
+                task.get_loop().call_soon_threadsafe(task.cancel)  # a thread may sweep
 
 
 class Tables:
@@ -88,7 +90,7 @@ class Tables:
 
     def _sweep(self) -> None:
         now = time.monotonic()
-        by_age = sorted(self._sittings.values(), key=lambda s: s.table.used)
+        by_age = sorted(list(self._sittings.values()), key=lambda s: s.table.used)
         for sitting in by_age:
             idle = now - sitting.table.used
             full = len(self._sittings) >= LIMIT
@@ -96,9 +98,14 @@ class Tables:
                 self.close(sitting.table.id)
         if len(self._sittings) >= LIMIT:
             raise Problem("queue_full", f"{LIMIT} tables are in use", retry_after=60)
+        matches = [sitting.table.match for sitting in list(self._sittings.values())]
+        if sum(match.ply / match.most_plies for match in matches) >= MATCHES:
+            raise Problem("queue_full", "the games on the tables are too long", retry_after=60)
 
     def close(self, id: str) -> None:
-        self._sittings.pop(id).stop()
+        sitting = self._sittings.pop(id, None)
+        if sitting is not None:  # else another thread swept it
+            sitting.stop()
 
     def find(self, id: str) -> Sitting:
         sitting = self._sittings.get(id)
@@ -175,11 +182,9 @@ class Tables:
 
     # ---- analysis ----
 
-    def analyse(self, sitting: Sitting, viewer: int | None, body: AnalyseBody) -> None:
-        """Begins to analyse; Problem while another analysis runs."""
-        table = sitting.table
-        if sitting.job is not None and not sitting.job.done():
-            raise Problem("conflict", "an analysis is under way: cancel it first")
+    def planned(self, table: Table, body: AnalyseBody) -> tuple[Sitter, list[int]]:
+        """Who looks at which plies; in a thread. Problem."""
+        viewer = table.viewer(body.viewer)
         sitter = self._adviser(table.game, body)
         plies = table.plies_to_analyse(viewer)
         if body.ply is not None:
@@ -190,6 +195,13 @@ class Tables:
                     raise Problem("hidden", rule, "ply")
                 raise Problem("invalid", "there is nothing to decide at that ply", "ply")
             plies = [body.ply]
+        return sitter, plies
+
+    def analyse(self, sitting: Sitting, sitter: Sitter, plies: list[int]) -> None:
+        """Begins to analyse; Problem while another analysis runs."""
+        table = sitting.table
+        if sitting.job is not None and not sitting.job.done():
+            raise Problem("conflict", "an analysis is under way: cancel it first")
         table.job = {"state": "running", "done": 0, "total": len(plies), "error": None}
         table.changed()
         sitting.job = self._task(self._analyse(sitting, sitter, plies))
@@ -476,6 +488,7 @@ def router(service: Service) -> APIRouter:
             if body.ply > table.match.ply:
                 raise Problem("invalid", f"plies are 0 to {table.match.ply}", "ply")
             sitters = tables.sitters(table.game, body.seats)
+            table.shown_all()  # at the new table all hands may be open
             return tables.add(replayed(table.record(), body.ply), sitters)
 
         new = tables.find((await tables.alone(sitting, work)).id)
@@ -487,8 +500,8 @@ def router(service: Service) -> APIRouter:
     @routes.post("/{id}/analyse", status_code=202)
     async def analyse(id: str, body: AnalyseBody) -> dict[str, Any]:
         sitting = tables.find(id)
-        viewer = await tables.alone(sitting, lambda: sitting.table.viewer(body.viewer))
-        tables.analyse(sitting, viewer, body)
+        plan = await tables.alone(sitting, lambda: tables.planned(sitting.table, body))
+        tables.analyse(sitting, *plan)
         return sitting.table.pulse()
 
     @routes.post("/{id}/cancel")
