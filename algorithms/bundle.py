@@ -149,10 +149,12 @@ def read_meta(path: str | os.PathLike) -> dict[str, Any]:
     path = pathlib.Path(path)
     if not path.is_dir():
         raise BundleError("path", f"no bundle at {path}")
+    data = _read(path / META, MAX_META_BYTES)
     try:
-        meta = json.loads(_read(path / META, MAX_META_BYTES))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise BundleError(META, f"not JSON ({error})") from None
+        meta = json.loads(data)
+        json.dumps(meta, ensure_ascii=False).encode()  # half a character can be told to nobody
+    except (ValueError, RecursionError) as error:
+        raise BundleError(META, f"not JSON ({str(error)[:200]})") from None
     if not isinstance(meta, dict):
         raise BundleError(META, "must be an object")
     if meta.get("format") != FORMAT:

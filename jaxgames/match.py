@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import operator
 from collections.abc import Callable
 
@@ -20,6 +21,9 @@ import jax
 import numpy as np
 
 from jaxgames.core import Array, Game, State, jit_step
+
+#: Bytes that the positions of a match may take, and what one takes besides its leaves.
+MATCH_BYTES, _PLY_BYTES = 1 << 30, 16 << 10
 
 
 class IllegalAction(ValueError):
@@ -56,6 +60,7 @@ class Match:
     Attributes:
       states: the positions so far, `len(actions) + 1` of them.
       actions: the actions played.
+      most_plies: a longer game is refused, for every position is kept.
     """
 
     def __init__(self, game: Game, seed: int = 0, state: State | None = None):
@@ -67,6 +72,7 @@ class Match:
         self.game = game
         self.seed = seed
         self._root = jax.random.key(seed)
+        self.most_plies = MATCH_BYTES // (_PLY_BYTES + _state_bytes(game))
         if state is None:
             state = _jit_init(game)(jax.random.fold_in(self._root, 0))
         self._states = [state]
@@ -189,10 +195,20 @@ class Match:
             text = game.action_to_text(state, action) if in_head else str(action)
             if self.done:
                 raise IllegalAction(self.seat, text, "the game is over")
+        if self.ply >= self.most_plies:
+            rule = f"a match of this game holds at most {self.most_plies} plies"
+            raise IllegalAction(self.seat, text, rule)
         if not 0 <= action < game.num_actions or not bool(state.legal_action_mask[action]):
             rule = game.explain_illegal(state, action) or "the rules forbid it here"
             raise IllegalAction(self.seat, text, rule)
         return action, detail
+
+
+@functools.lru_cache(maxsize=64)
+def _state_bytes(game: Game) -> int:
+    """Of one position."""
+    shapes = jax.eval_shape(game.init, jax.random.key(0))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
 
 
 @functools.lru_cache(maxsize=64)

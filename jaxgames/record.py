@@ -261,7 +261,7 @@ def dumps(record: Record) -> str:
     }
     for field, value in free.items():
         try:
-            json.dumps(value, allow_nan=False)
+            parse_json(json.dumps(value, allow_nan=False), field)
         except (TypeError, ValueError, RecursionError) as error:
             raise RecordError(field, f"holds what JSON can not ({error})") from None
     _check_depth(body)
@@ -394,10 +394,11 @@ def _present(fields: dict) -> dict:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """The value of a JSON text, strictly: no NaN, no name twice, not too deep."""
+    """The value of a JSON text, strictly: no NaN, no name twice, no number that 64 bits do not
+    hold, no half of a character, not too deep."""
     try:
-        hooks = dict(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
-        value = json.loads(text, **hooks)
+        hooks = dict(object_pairs_hook=_unique, parse_constant=_refuse)
+        value = json.loads(text, parse_float=_finite, parse_int=_whole, **hooks)
     except RecursionError:
         raise RecordError(where, f"nested deeper than {MAX_DEPTH}") from None
     except RecordError:
@@ -405,6 +406,11 @@ def parse_json(text: str, where: str) -> Any:
     except ValueError as error:
         raise RecordError(where, f"not JSON ({error})") from None
     _check_depth(value)
+    if "\\ud" in text.lower():  # written as an escape, half a character passes json.loads
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise RecordError(where, "holds half a character") from None
     return value
 
 
@@ -412,13 +418,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise RecordError(name, "given twice")
+            raise RecordError(name[:80], "given twice")
         found[name] = value
     return found
 
 
 def _refuse(text: str) -> float:
     raise RecordError("record", f"{text} is no JSON number")
+
+
+def _whole(text: str) -> int:
+    if len(text) > 20 or not -(2**63) <= (number := int(text)) < 2**64:
+        raise RecordError("record", f"{text[:20]} is too large a number")
+    return number
 
 
 def _finite(value: Any, where: str = "record") -> float:

@@ -26,6 +26,11 @@ def parse(line: bytes) -> Row | None:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return None
+    if b"\\ud" in line or b"\\uD" in line:  # half a character can be written, and never sent
+        try:
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return None
     return row if isinstance(row, dict) else None
 
 

@@ -40,6 +40,11 @@ CODES: dict[str, tuple[int, str]] = {
 }
 
 
+def _whole(text: str) -> str:
+    """Without halves of characters, which no answer can hold, and no longer than anybody reads."""
+    return text[:2000].encode("utf-8", "replace").decode()
+
+
 class Problem(Exception):
     """An answer that is an error.
 
@@ -51,6 +56,7 @@ class Problem(Exception):
     """
 
     def __init__(self, code: str, detail: str, field: str = "", retry_after: int | None = None):
+        detail, field = _whole(detail), _whole(field)
         super().__init__(detail)
         self.code, self.detail, self.field, self.retry_after = code, detail, field, retry_after
         self.status, self.title = CODES[code]

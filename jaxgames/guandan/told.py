@@ -109,7 +109,7 @@ def from_knowledge(game, knowledge: Mapping[str, Any]):
     seat = told.whole("seat", parts["seat"], 0, SEATS - 1)
     if parts["level"] is None:
         levels = told.listed("levels", parts["levels"], 2)
-        parts["level"] = levels[parts["owner"]] if parts["owner"] in (0, 1) else levels[0]
+        parts["level"] = levels[int(parts["owner"] == 1)]
     hand = _cards("hand", parts["hand"])
     played = [_cards(f"played {q}", row)
               for q, row in enumerate(told.listed("played", parts["played"], SEATS))]  # fmt: skip
