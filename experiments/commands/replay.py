@@ -55,6 +55,11 @@ def describe(record: records.Record, match: Match) -> dict:
     }
 
 
+def printable(text: str) -> str:
+    """A text of a file that may come from anywhere, without what a terminal would obey."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def _at(match: Match, ply: int) -> int:
     """A ply below 0 counts from the end; UsageError outside the game."""
     found = ply + match.ply if ply < 0 else ply
@@ -65,7 +70,7 @@ def _at(match: Match, ply: int) -> int:
 
 def _show(record: records.Record, match: Match, config) -> None:
     """The moves with what they changed, or one position."""
-    names = [seat.name for seat in record.seats]
+    names = [printable(seat.name) for seat in record.seats]
     print(f"{record.game}: {' – '.join(names)}, {match.ply} moves")
     first, last = 0, match.ply
     if config.ply is not None:

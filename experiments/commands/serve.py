@@ -56,9 +56,9 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
         raise errors.RunError(f"serve.port: {message}") from None
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     say(f"http://{shown}:{listener.getsockname()[1]}{path}")
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
-    )
+    limits = dict(http="h11", ws_max_size=1 << 16)  # h11 bounds headers; clients say little
+    quiet = dict(log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+    server = uvicorn.Server(uvicorn.Config(app, **limits, **quiet))
     if hasattr(app.state, "service"):
         app.state.service.on_fault = lambda: setattr(server, "should_exit", True)
     server.run(sockets=[listener])

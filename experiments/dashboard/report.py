@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import pathlib
 import re
 import time
 from collections.abc import Sequence
 from typing import Any
+
+from pydantic_core import to_json
 
 from experiments.dashboard import panels
 from experiments.dashboard.run import Run, names_of
@@ -85,7 +86,7 @@ def page(answers: dict[str, Any]) -> str:
     program = "\n".join(_as_script((WEB / name).read_text("utf-8")) for name in SCRIPTS)
     program = f"(() => {{\n{program}\n}})();"
     # Inside a script element "<" could end it or open a comment: data has none.
-    data = json.dumps(answers, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = to_json(answers, inf_nan_mode="null", fallback=str).decode().replace("<", "\\u003c")
     for name, text in {"library": library, "program": program}.items():
         if re.search(r"</script|<!--", text, re.IGNORECASE):
             raise ValueError(f"{name}: can not stand in a page")

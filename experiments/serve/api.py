@@ -21,6 +21,8 @@ from jaxgames.match import Match
 
 #: Analyses that may stream at once, and their turns that are searched at once.
 STREAMS, TURNS_AT_ONCE = 16, 4
+#: Actions of which an answer tells the policy, over all its turns.
+POLICIES = 1 << 18
 #: Seconds between two signs of life of a stream.
 ALIVE_S = 10.0
 #: What is answered to one who has hung up, for the log.
@@ -45,6 +47,7 @@ def router(service: Service) -> APIRouter:
             field = "moves" if body.moves is not None else "position"
             positions.seat_only(game, place, field)
             state = positions.going(place, body.seat)
+            del place  # the game so far may be long, and the queue too
             model = _model(service, game, body.model)
             thought = await service.think(_question(model, state, body))
             return await off(service, answers.answer, state, model, thought, body)
@@ -217,6 +220,9 @@ async def _looks(service: Service, request: Request, body: bodies.Analyze) -> li
         positions.seat_only(game, place, field)
     model = _model(service, game, body.model)
     turns = [match.ply] if body.turns is None else body.turns
+    if "policy" in body.include and len(turns) * game.num_actions > POLICIES:
+        rule = f"with policy at most {max(POLICIES // game.num_actions, 1)} turns of this game"
+        raise Problem("too_large", rule, "turns")
     return [_look(match, ply, number, model, body) for number, ply in enumerate(turns)]
 
 
@@ -284,6 +290,7 @@ async def _events(
     events: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
 
     async def run() -> None:
+        last = "problem", Problem("not_ready", "the server stops", retry_after=5).json()
         try:
             last = "answer", await work(lambda name, data: events.put_nowait((name, data)))
         except Problem as problem:

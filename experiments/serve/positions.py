@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -58,14 +59,10 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
+@functools.lru_cache(maxsize=256)
 def hides(game: Game) -> bool:
     """Whether some seat may not know all."""
-    if game not in _HIDES:
-        _HIDES[game] = agents.hides_something(game)
-    return _HIDES[game]
-
-
-_HIDES: dict[Game, bool] = {}
+    return agents.hides_something(game)
 
 
 def place(game: Game, body: bodies.At) -> Place:

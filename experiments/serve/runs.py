@@ -16,12 +16,13 @@ free.
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import pathlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
+import pydantic_core
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
@@ -98,7 +99,7 @@ def of_catalogue(catalogue: Catalogue) -> APIRouter:
     ) -> StreamingResponse:
         """Answers of `events` as server-sent events, as they come."""
         run = await run_in_threadpool(find, id)
-        streams.take()
+        streams.check()
         told = _news(run, after, epoch, streams, request)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(told, media_type="text/event-stream", headers=headers)
@@ -182,27 +183,33 @@ class Slots:
     def __init__(self, number: int):
         self._left = number
 
-    def take(self) -> None:
+    def check(self) -> None:
+        """Problem when all are taken."""
         if self._left <= 0:
             raise Problem("queue_full", "too many open streams; poll /events", retry_after=5)
-        self._left -= 1
 
-    def give(self) -> None:
-        self._left += 1
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """One of them as long as the block lasts, which is where the stream runs: what is taken
+        before is never given back if the client is gone before the stream begins."""
+        self._left -= 1
+        try:
+            yield
+        finally:
+            self._left += 1
 
 
 async def _news(
     run: Run, after: int, epoch: str, slots: Slots, request: Request
 ) -> AsyncIterator[str]:
     """Server-sent events until the client goes: "rows" with an answer of `Run.events`."""
-    try:
+    with slots.held():
         beat = 0.0
         while not await request.is_disconnected():
             found = await run_in_threadpool(run.events, after, MOST_ROWS, epoch)
             if found["rows"] or found["reset"]:
                 after, epoch = found["next"], found["epoch"]
-                text = json.dumps(found, ensure_ascii=False)
-                yield f"event: rows\nid: {after}\ndata: {text}\n\n"
+                yield f"event: rows\nid: {after}\ndata: {_json(found)}\n\n"
                 beat = time.monotonic()
                 if found["more"]:
                     continue
@@ -211,8 +218,11 @@ async def _news(
                 beat = time.monotonic()
             epoch = epoch or found["epoch"]
             await asyncio.sleep(LOOK_S)
-    finally:
-        slots.give()
+
+
+def _json(value: Any) -> str:
+    """As in the answers to GET: what is not finite is null."""
+    return pydantic_core.to_json(value, inf_nan_mode="null").decode()
 
 
 async def old_client(socket: WebSocket, catalogue: Catalogue, id: str, slots: Slots) -> None:
@@ -223,16 +233,22 @@ async def old_client(socket: WebSocket, catalogue: Catalogue, id: str, slots: Sl
         await socket.close(1008, "there is no run of that name")
         return
     try:
-        slots.take()
+        slots.check()
     except Problem:
         await socket.close(1013, "too many clients")
         return
-    await socket.accept()
+    with slots.held():
+        await socket.accept()
+        await _flat_news(socket, run)
+
+
+async def _flat_news(socket: WebSocket, run: Run) -> None:
+    """What an older dashboard is told, until it leaves."""
     gone = asyncio.create_task(_until_gone(socket))
     try:
-        table = lines.last(run.path / "metrics.jsonl", flat.HISTORY)
+        table = await run_in_threadpool(lines.last, run.path / "metrics.jsonl", flat.HISTORY)
         after = next((r["seq"] for r in reversed(table) if isinstance(r.get("seq"), int)), 0)
-        await socket.send_json(flat.history(table))
+        await socket.send_text(_json(flat.history(table)))
         epoch, shown = lines.epoch(run.path / "metrics.jsonl"), ""
         while not gone.done():
             found = await run_in_threadpool(run.events, after, MOST_ROWS, epoch)
@@ -240,8 +256,8 @@ async def old_client(socket: WebSocket, catalogue: Catalogue, id: str, slots: Sl
             for row in found["rows"]:
                 message = flat.training_metrics(row)
                 if message is not None:
-                    await socket.send_json(message)
-            await socket.send_json(flat.status(await run_in_threadpool(run.header)))
+                    await socket.send_text(_json(message))
+            await socket.send_text(_json(flat.status(await run_in_threadpool(run.header))))
             newest = await run_in_threadpool(lambda: (run.boards.list() or [{}])[0].get("id", ""))
             if newest and newest != shown:
                 shown = newest
@@ -250,13 +266,12 @@ async def old_client(socket: WebSocket, catalogue: Catalogue, id: str, slots: Sl
                 except (KeyError, RecordError):
                     continue
                 for message in flat.game_messages(0, told):
-                    await socket.send_json(message)
+                    await socket.send_text(_json(message))
             await asyncio.wait([gone], timeout=2 * LOOK_S)
     except (WebSocketDisconnect, RuntimeError):
         pass
     finally:
         gone.cancel()
-        slots.give()
 
 
 async def _until_gone(socket: WebSocket) -> None:

@@ -158,7 +158,6 @@ def test_a_stream_tells_what_polling_tells(base, monkeypatch):
 
     async def listen():
         slots = runs.Slots(1)
-        slots.take()
         told = []
         async for event in runs._news(run, 18, "", slots, Asked(4)):
             told.append(event)
@@ -184,11 +183,9 @@ def test_streams_are_few(base, monkeypatch):
 
 def test_slots():
     slots = runs.Slots(2)
-    slots.take(), slots.take()
-    with pytest.raises(runs.Problem):
-        slots.take()
-    slots.give()
-    slots.take()
+    with slots.held(), slots.held(), pytest.raises(runs.Problem):
+        slots.check()
+    slots.check()
 
 
 def test_old_clients_get_flat_messages(client, base, monkeypatch):
