@@ -12,7 +12,7 @@ from algorithms import agents
 from configs import ConfigError
 from configs.schema import Config
 from experiments import errors
-from experiments.commands.serve import listen
+from experiments.commands.serve import listen, tell_tokens
 from experiments.device import use_compile_cache
 from experiments.serve import tables
 from experiments.serve.app import build
@@ -42,6 +42,9 @@ def run(config: Config, game: Game, seed: int) -> int:
     if keys.needed:
         fragment = {"code": keys.code} | fragment
     path = f"/#{urllib.parse.urlencode(fragment)}"
+
+    if keys.fresh:
+        tell_tokens(keys, print)
 
     def say(url: str) -> None:
         print(f"{url}\nseed {seed}; Ctrl-C ends the server and the games on it", flush=True)

@@ -31,13 +31,18 @@ def run(settings: ServeConfig, path: str = "/", say: Any = print) -> None:
     app = build(settings)
     keys, service = app.state.keys, app.state.service
     if keys.fresh:
-        say(f"token: {keys.play}\ntoken that only reads: {keys.read}")
-        say("they are kept in serve.token_file and not shown again")
+        tell_tokens(keys, say)
     if keys.needed:
         path += f"#code={keys.code}"
     listen(app, settings.host, settings.port, path, say)
     if service.fault:
         raise errors.RunError(service.fault)
+
+
+def tell_tokens(keys: Any, say: Any) -> None:
+    """Says tokens that were made just now."""
+    say(f"token: {keys.play}\ntoken that only reads: {keys.read}")
+    say("they are kept in serve.token_file and not shown again")
 
 
 def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) -> None:

@@ -204,6 +204,8 @@ class Service:
     def _item(self, question: Question) -> Item:
         now = time.monotonic()
         wait = question.deadline_s or self.settings.deadline_s
+        if (question.budget.time_ms or 0) > 1000 * wait:
+            raise Problem("invalid", f"above 0 to {1000 * wait:g}", "budget.time_ms")
         return Item(
             question,
             self.key(question.model, question.state.game, question.budget),

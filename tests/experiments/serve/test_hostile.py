@@ -15,7 +15,7 @@ from experiments.dashboard.run import Run
 from experiments.serve import api, questions, runs
 from experiments.serve import app as apps
 from experiments.serve.problems import Problem
-from experiments.serve.service import Budget, Question
+from experiments.serve.service import Question
 from jaxgames import core, match, record
 from jaxgames.match import IllegalAction, Match
 from tests.experiments.dashboard import folders
@@ -259,4 +259,5 @@ def test_knowledge_with_numbers_of_another_kind():
 def test_budgets_that_are_none(app):
     for budget in ({"simulations": True}, {"time_ms": 0}, {"time_ms": "1"}, {"simulations": 1.0}):
         problem(post(app, "/v1/move", AT | {"moves": [], "budget": budget}), 422, "invalid")
-    assert Budget() == Budget(None, None, False)
+    asked = AT | {"moves": [], "budget": {"time_ms": 20_001}}  # of the 20 s until the deadline
+    problem(post(app, "/v1/move", asked), 422, "invalid", "budget.time_ms")
