@@ -168,8 +168,11 @@ class Table:
         return seat
 
     def shown_all(self) -> None:
-        """Takes note that a person saw more than its own hand."""
-        self._seen_all |= self.hides and bool(self.people) and not self.review
+        """Takes note that a person saw, or could see, more than its own hand."""
+        seen = self.hides and bool(self.people) and not self.review
+        if seen and not self._seen_all:
+            self._seen_all = True
+            self.changed()
 
     def view(self, viewer: int | None, ply: int | None = None) -> dict[str, Any]:
         """What `viewer` sees now, or saw before `ply`."""

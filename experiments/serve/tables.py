@@ -515,9 +515,15 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/{id}/record")
     async def kept(id: str) -> Response:
-        """The game as a record, jaxgames-record/1, with its analysis and all hands."""
+        """The game as a record, jaxgames-record/1, with its analysis and all hands; where these
+        were hidden, what was played before stays played."""
         sitting = tables.find(id)
-        text = await tables.alone(sitting, lambda: record.dumps(sitting.table.record()))
+
+        def work() -> str:
+            sitting.table.shown_all()
+            return record.dumps(sitting.table.record())
+
+        text = await tables.alone(sitting, work)
         return Response(text + "\n", media_type="application/json")
 
     @routes.get("/{id}/text")

@@ -182,8 +182,13 @@ def test_a_hand_that_was_shown_can_not_be_played_against(app):
         view = post(app, f"{base}/branch", {"ply": 0, "seats": bots}).json()
         assert view["viewer"] == "all" and view["scene"]["seats"][1]["cards"]
 
+    def saved(base):
+        start = call(app, "GET", f"{base}/record").json()["start"]
+        assert "hand 1: " in start
+
     open_hands(app, other)
     open_hands(app, branch)
+    open_hands(app, saved)
 
 
 # ---- too much ----
