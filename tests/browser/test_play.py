@@ -144,7 +144,9 @@ def test_two_people_pass_the_table_from_one_to_the_other(visit):
     with visit() as person:
         person.visit()
         person.new_game(**TOE, seats=[("human", "", 0)] * 2)
-        for text in ("a1", "b1", "a2"):
+        for ply, text in enumerate(("a1", "b1", "a2")):
+            person.until("document.querySelector('[data-state=yours]')")  # the next one looks
+            person.until(f"document.body.innerText.includes('Player · {ply % 2} to move')")
             person.type_move(text)
             person.until(f"document.body.innerText.includes('{text}')")
         assert person.settled() == "yours" and person.plies == 3
