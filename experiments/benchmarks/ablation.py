@@ -26,7 +26,7 @@ from algorithms.learner import Learner, TrainState
 from configs import ConfigError, Resolved, loader
 from experiments import errors, run_folder
 from experiments.kinds import KINDS
-from experiments.training import not_finite
+from experiments.figures import not_finite
 from jaxgames.core import Game, nearest
 
 #: The base before any training, among the opponents.

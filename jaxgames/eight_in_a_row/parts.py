@@ -122,4 +122,8 @@ def _read(game, board: np.ndarray, last: list, sizes: tuple[int, ...]):
         zeros = ",".join("0" * players)
         lines.append("session: " + text._named(text.SESSION, ("0", zeros, zeros)))
     lines += ["status: playing", "rewards: " + " ".join("0" * players)]
-    return text.from_text(game, "\n".join(lines) + "\n")
+    try:
+        return text.from_text(game, "\n".join(lines) + "\n")
+    except PositionError as error:  # of a part that was not told, but made of the board here
+        field = error.field if error.field in (*_PARTS, *text.SIZES) else "board"
+        raise PositionError(field, error.message) from None

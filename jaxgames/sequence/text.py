@@ -225,7 +225,7 @@ def _split(game, text) -> dict:
         if name in parts:
             raise core.PositionError(name, "given twice")
         if name not in expected | optional:
-            raise core.PositionError(name[:20], "no such part of this game's positions")
+            raise core.PositionError(name[:20] or "text", "no such part of this game's positions")
         parts[name] = " ".join(value.split())
     missing = sorted(expected - parts.keys())
     if missing:

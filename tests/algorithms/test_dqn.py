@@ -188,7 +188,7 @@ def test_target_network_copies_and_follows():
         ("epsilon_start", dict(epsilon_start=1.5)),
         ("discount", dict(discount=-0.1)),
         ("target_rate", dict(target_rate=0.0)),
-        ("horizon", dict(horizon=256)),
+        ("replay_length", dict(horizon=256)),
         ("margin_weight", dict(margin_weight=float("nan"))),
         ("teacher", dict(teacher_updates=1)),
     ],
