@@ -348,6 +348,7 @@ def test_muzero_plays_two_programs_with_one_network():
     assert [one.compiled() for one in made] == [(1, 0), (1, 0)]
 
 
+@pytest.mark.slow
 def test_games_whose_options_are_no_data_share_a_program_too():
     games = tuple(core.make("mnk", k=k) for k in (2, 3))
     found = curriculum.programs(games)

@@ -25,6 +25,7 @@ def early(learner):
     return learners.two_chunks(learner)
 
 
+@pytest.mark.slow
 def test_learns_tic_tac_toe(learner, early):
     """Searching with Q as prior and value, no line of play is lost from either seat."""
     game, model = learners.toy()

@@ -59,6 +59,7 @@ def first_free(ring, columns):
     return np.argmax(mask, axis=-1)
 
 
+@pytest.mark.slow
 def test_the_teacher_is_copied_also_where_it_was_not_followed(played):
     ring, columns = played[0], slice(0, 12)
     weights = np.asarray(ring.items["weights"])[columns]

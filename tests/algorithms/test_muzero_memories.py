@@ -151,6 +151,7 @@ def test_first_in_first_out():
     assert np.array_equal(bank.entries.priority, held(bank))
 
 
+@pytest.mark.slow
 def test_more_than_a_bank_holds():
     """The last stay, where they would lie had they come one by one."""
     bank = one_by_one = muzero.empty_bank(4, 4, 1)

@@ -419,6 +419,7 @@ def test_sizes_that_can_not_be(field, change):
         muzero.MuZeroNetworkConfig(**change)
 
 
+@pytest.mark.slow
 def test_dynamics_is_light():
     """It runs in every simulation: well below a quarter of the encoder."""
     for rows in (15, 30):

@@ -52,6 +52,7 @@ def test_what_is_beside_a_row_does_not_matter(config):
     assert not np.array_equal(again.action_weights, whole.action_weights)
 
 
+@pytest.mark.slow
 def test_rounds_are_the_same_search():
     policy, player = GUMBEL.build(), None
     states = jax.vmap(GAME.init)(jax.random.split(jax.random.key(2), 3))
