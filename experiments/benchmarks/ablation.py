@@ -25,8 +25,8 @@ from algorithms import agents, arena, ratings
 from algorithms.learner import Learner, TrainState
 from configs import ConfigError, Resolved, loader
 from experiments import errors, run_folder
-from experiments.kinds import KINDS
 from experiments.figures import not_finite
+from experiments.kinds import KINDS
 from jaxgames.core import Game, nearest
 
 #: The base before any training, among the opponents.
