@@ -127,6 +127,7 @@ function App() {
   const mine = Boolean(view && live && view.can.move && !sending);
   const working = Boolean(view && (view.thinking !== null || (view.job && view.job.state === "running")));
   const shown = view ? view.ply : 0;
+  const goal = live ? shown : at;
 
   // Another ply, another seat: ask for that view.
   useEffect(() => {
@@ -235,7 +236,7 @@ function App() {
     function onKey(event) {
       const typing = event.target.closest("input, textarea, select, dialog, [data-keys]");
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const jump = (by) => view && setAt(Math.min(Math.max(shown + by, 0), view.plies));
+      const jump = (by) => view && setAt(Math.min(Math.max(goal + by, 0), view.plies));
       const keys = {
         m: () => document.getElementById("move-input")?.focus(),
         u: () => view?.can.undo && act("undo", {seat: Number(viewer)}),
@@ -304,7 +305,7 @@ function App() {
       </div>
       <div class="panels">
         <${Seats} view=${view} names=${names} people=${people} viewer=${viewer} onViewer=${setViewer} t=${t} />
-        <${Replay} view=${view} shown=${shown} live=${live} onGo=${setAt} t=${t} />
+        <${Replay} view=${view} shown=${shown} goal=${goal} live=${live} onGo=${setAt} t=${t} />
         ${!curtain && html`<${Analysis} view=${view} names=${names} shown=${shown} asked=${asked} onAsk=${setAsked} analysable=${analysable}
           onHere=${() => analyse(shown)} onGame=${() => analyse()} onCancel=${() => show(api.act(id, "cancel", {viewer}))}
           heat=${heat} onHeat=${setHeat} onPick=${setAt} onPlay=${mine ? play : null} t=${t} />`}

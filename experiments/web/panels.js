@@ -188,7 +188,8 @@ export function Moves({view, names, shown, onGo, t}) {
     </ol></details></section>`;
 }
 
-export function Replay({view, shown, live, onGo, t}) {
+/** `shown` is the ply on the screen, `goal` the one asked for: clicks may be faster than answers. */
+export function Replay({view, shown, goal, live, onGo, t}) {
   const [speed, setSpeed] = useState("2");
   const [playing, setPlaying] = useState(false);
   const last = view.plies;
@@ -213,8 +214,8 @@ export function Replay({view, shown, live, onGo, t}) {
     setPlaying(!playing);
   }
   const steps = [
-    ["first", "|◀", 0], ["back", "◀", Math.max(shown - 1, 0)],
-    ["forward", "▶", Math.min(shown + 1, last)], ["last", "▶|", view.review ? last : null],
+    ["first", "|◀", 0], ["back", "◀", Math.max(goal - 1, 0)],
+    ["forward", "▶", Math.min(goal + 1, last)], ["last", "▶|", view.review ? last : null],
   ]; // prettier-ignore
   return html`<section class="panel replay" aria-label=${t("replay.title")}>
     <label class="small">${t("replay.slider")}: <strong>${shown}</strong> / ${last}
