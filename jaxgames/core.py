@@ -41,6 +41,7 @@ import numpy as np
 from jaxgames.choose import choose_uniform
 from jaxgames.errors import FieldError as FieldError  # read from here by many
 from jaxgames.errors import PositionError, RulesError, nearest
+from jaxgames.past import Logged, Past
 
 Array = jax.Array
 #: A bot: `(state, key) -> action int32[]` for the seat to move. Jittable, one state.
@@ -82,40 +83,6 @@ class State:
 
     def _repr_html_(self) -> str:
         return self.game.draw(self)
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Past:
-    """Decisions that led to a position, newest first.
-
-    Attributes:
-      states: [n], what the seats that decided had before them; what the observation of those
-        seats tells of still older moves may be missing.
-      action: int32[n], what they chose, legal there.
-      valid: bool[n], whether there is such a decision; states and actions mean nothing without.
-    """
-
-    states: State
-    action: Array
-    valid: Array
-
-
-@dataclasses.dataclass(frozen=True)
-class Logged:
-    """What was decided in one logged game or match, in order; arrays on the host.
-
-    Attributes:
-      source: the file.
-      states: [n], positions before the decisions.
-      action: int32[n], what was chosen, legal there.
-      outcome: float32[n, P], rewards from there to the end of the game, by seat.
-    """
-
-    source: str
-    states: State
-    action: np.ndarray
-    outcome: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ _MIDDLE = (138, 143, 152)
 
 @dataclasses.dataclass
 class _Place:
-    """A node on the page, or the stub of those that are not told (`others`)."""
+    """A node on the page, or what stands for those that are not told (`others`)."""
 
     x: float
     y: float
@@ -42,9 +42,9 @@ def tree(root: Mapping[str, Any] | None) -> Picture:
         below = [put(child, depth + 1, here) for child in node["children"]]
         others = node.get("others")
         if below and others and others["moves"]:
-            stub = _Place(_MARGIN + _COLUMN * next_column, here.y + _ROW, 6, None, here, others)
-            places.append(stub)
-            below.append(stub)
+            rest = _Place(_MARGIN + _COLUMN * next_column, here.y + _ROW, 6, None, here, others)
+            places.append(rest)
+            below.append(rest)
             next_column += 1
         if below:
             here.x = (below[0].x + below[-1].x) / 2

@@ -70,7 +70,7 @@ def test_steps_are_those_of_the_game():
 def test_both_kinds_of_keys():
     env = adapter.make("highcard")
     init = jax.jit(env.init)
-    old, new = init(jax.random.PRNGKey(5)), init(jax.random.key(5))
+    old, new = init(jax.random.key_data(jax.random.key(5))), init(jax.random.key(5))
     assert all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new)))
     with pytest.raises(ValueError, match="key"):
         env.step(old, jnp.int32(0))
