@@ -34,7 +34,8 @@ def test_imports_are_declared():
         "orbax": "orbax-checkpoint", "numpy": "numpy", "safetensors": "safetensors",
         "hydra": "hydra-core", "omegaconf": "omegaconf", "rich": "rich",
         "ml_dtypes": "ml_dtypes", "yaml": "omegaconf", "websockets": "websockets",
-        "fastapi": "fastapi", "starlette": "fastapi", "pydantic": "fastapi", "uvicorn": "uvicorn",
+        "fastapi": "fastapi", "starlette": "fastapi", "uvicorn": "uvicorn",
+        "pydantic": "pydantic", "pydantic_core": "pydantic",  # its own core, one version for both
     }  # fmt: skip
     optional = {
         "pgx",
