@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from configs import schema
+from configs import schema, yaml_text
 from configs.overrides import ConfigError, Override, coerce, parse
 from jaxgames import core
 
@@ -77,13 +78,11 @@ def load_file(
 ) -> Resolved:
     """A configuration from a resolved YAML file (a run's config.yaml) under overrides."""
     path = pathlib.Path(path)
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("", f"{path} can not be read ({error})") from None
+    text = _text(path)
     if "${" in text:
         raise ConfigError("", f"{path}: interpolation is only for the presets we ship")
-    return _resolve(preset, [(path.name, _mapping(path))], tuple(overrides), None)
+    layer = mapping(text, str(path))
+    return _resolve(preset, [(path.name, layer)], tuple(overrides), None)
 
 
 def make_game(config: Any) -> core.Game:
@@ -103,20 +102,29 @@ def _layers(preset: str) -> list[tuple[str, dict]]:
         seen.append(preset)
         path = FOLDER / f"{preset}.yaml"
         path = path if path.exists() else FOLDER / preset / "default.yaml"
-        tree = _mapping(path)
+        tree = mapping(_text(path), str(path))
         preset = tree.pop("extends", "")
         layers.insert(0, (path.relative_to(FOLDER).as_posix(), tree))
     return layers
 
 
-def _mapping(path: pathlib.Path) -> dict:
+def _text(path: pathlib.Path) -> str:
     try:
-        tree = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    except (OSError, yaml.YAMLError, OmegaConfBaseException) as error:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("", f"{path} can not be read ({error})") from None
+
+
+def mapping(text: str, where: str) -> dict:
+    """The keys and values of YAML text, interpolations as they are; ConfigError says `where`."""
+    try:
+        file = io.StringIO(yaml_text.check(text))
+        tree = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    except (ValueError, yaml.YAMLError, OmegaConfBaseException) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConfigError("", f"{path}: not readable as YAML ({first})") from None
+        raise ConfigError("", f"{where}: not readable as YAML ({first})") from None
     if not isinstance(tree, dict):
-        raise ConfigError("", f"{path}: must hold keys and values")
+        raise ConfigError("", f"{where}: must hold keys and values")
     return tree
 
 

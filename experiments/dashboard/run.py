@@ -310,9 +310,11 @@ def flat(tree: Any, path: str = "") -> dict[str, Any]:
 def _yaml(text: str) -> Any:
     import yaml
 
+    from configs import yaml_text
+
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError):
+        return yaml.safe_load(yaml_text.check(text))
+    except (yaml.YAMLError, ValueError):
         return None
 
 

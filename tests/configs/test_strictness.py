@@ -225,7 +225,13 @@ def test_resolved_file_round_trip(tmp_path: pathlib.Path):
         ("run: 3", "run: is a section"),
         ("- 1", "must hold keys"),
         ("seed: [", "not readable as YAML"),
-        ("seed: !!python/object/apply:os.abort []", "not readable as YAML"),
+        ("seed: !!python/object/apply:os.abort []", "line 1: tags .* are not taken"),
+        ("a: &a [1]\nb: &b [*a, *a]\nc: [*b, *b]", r"line 2: aliases \(\*a\) are not taken"),
+        ("seed: &a [*a]", "aliases"),
+        ("seed: " + "[" * 50_000, "nested deeper than 16"),
+        ("run: {name: '" + "x" * (1 << 16) + "'}", "at most 65536 characters"),
+        ("seed: " + "9" * 5000, "not readable as YAML"),
+        ("seed: 1\nseed: 2", "not readable as YAML"),
     ],
 )
 def test_files_are_as_strict(tmp_path, text, message):
