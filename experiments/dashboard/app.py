@@ -33,12 +33,12 @@ def build(catalogue: Catalogue, settings: ServeConfig) -> FastAPI:
 
     @app.get("/")
     def home() -> RedirectResponse:
-        return RedirectResponse(PAGE)
+        return RedirectResponse(PAGE[1:])  # beside it: a proxy may put both below a folder
 
     @app.websocket("/")
     async def old(socket: WebSocket) -> None:
         """Where clients of the original dashboard connect: the first run that is listed."""
-        if keys.scope(socket.headers) is None:
+        if keys.scope(socket.headers, security.cookie_name(socket.scope)) is None:
             await socket.close(1008, "a token is needed")
             return
         await runs.old_client(socket, catalogue, "", slots)

@@ -30,7 +30,6 @@ BODY_BYTES = 1 << 20
 LARGE = 1 << 16
 #: Seconds in which a body must have come in.
 BODY_S = 30.0
-COOKIE = "jaxgames"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: Paths that tell nothing of anybody: the pages' own files and whether the server lives.
 _OPEN = ("/health/", "/v2/health/")
@@ -66,8 +65,8 @@ class Keys:
         self._cookies = [*self._cookies[-15:], secrets.token_urlsafe(32)]
         return self._cookies[-1]
 
-    def scope(self, headers: Headers) -> str | None:
-        """ "play", "read" or None: what the caller may do."""
+    def scope(self, headers: Headers, cookie: str) -> str | None:
+        """ "play", "read" or None: what the caller may do; `cookie` is the name of ours."""
         if not self.needed:
             return "play"
         kind, _, token = headers.get("authorization", "").partition(" ")
@@ -75,14 +74,20 @@ class Keys:
         if kind.lower() == "bearer":
             for name in ("read", "play"):
                 found = name if _same(token.strip(), getattr(self, name)) else found
-        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        value = cookie_parser(headers.get("cookie", "")).get(cookie, "")
         for known in self._cookies:
-            found = "play" if _same(cookie, known) else found
+            found = "play" if _same(value, known) else found
         return found
 
 
 def _same(one: str, two: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "replace"), two.encode())
+
+
+def cookie_name(scope: Scope) -> str:
+    """Of the server that was called: browsers keep one jar for all ports of a host."""
+    _, port = scope.get("server") or ("", None)
+    return f"jaxgames-{port}" if port else "jaxgames"
 
 
 def keys(settings: ServeConfig) -> Keys:
@@ -146,11 +151,12 @@ def router(keys: Keys) -> APIRouter:
         kind, _, code = request.headers.get("authorization", "").partition(" ")
         if not keys.needed:
             return Response(status_code=204)
-        cookie = keys.swap(code.strip()) if kind.lower() == "bearer" else None
-        if cookie is None:
+        value = keys.swap(code.strip()) if kind.lower() == "bearer" else None
+        if value is None:
             raise Problem("unauthorized", "this code was used already, or is none")
         response = Response(status_code=204)
-        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", path="/")
+        name = cookie_name(request.scope)
+        response.set_cookie(name, value, httponly=True, samesite="strict", path="/")
         return response
 
     return routes
@@ -204,7 +210,7 @@ class Fence:
             return None
         if headers.get("origin", "").lower() in self.origins and scope.get("method") == "OPTIONS":
             return None
-        allowed = self.keys.scope(headers)
+        allowed = self.keys.scope(headers, cookie_name(scope))
         if allowed is None:
             return Problem("unauthorized", "send the token as `Authorization: Bearer TOKEN`")
         if changes and allowed != "play":

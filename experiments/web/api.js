@@ -1,4 +1,7 @@
-/** Calls of the server. An answer that is an error is thrown as a `Problem`, with what it says. */
+/**
+ * Calls of the server. An answer that is an error is thrown as a `Problem`, with what it says.
+ * Addresses are beside the page, so that a proxy may put both below a folder.
+ */
 
 /** An answer of the server that is an error: `status`, `code`, `field`, and `message`. */
 export class Problem extends Error {
@@ -45,15 +48,15 @@ const query = (values) => {
   return new URLSearchParams(given).toString();
 };
 
-const at = (id, rest = "") => `/v1/tables/${encodeURIComponent(id)}${rest}`;
+const at = (id, rest = "") => `v1/tables/${encodeURIComponent(id)}${rest}`;
 
 /** Swaps the one-time code of the page's address for a cookie. */
-export const enter = (code) => call("POST", "/v1/session", undefined, {Authorization: `Bearer ${code}`});
-export const choices = () => parsed("GET", "/v1/tables");
-export const check = (game) => parsed("POST", "/v1/tables/check", game);
-export const open = (wanted) => parsed("POST", "/v1/tables", wanted);
+export const enter = (code) => call("POST", "v1/session", undefined, {Authorization: `Bearer ${code}`});
+export const choices = () => parsed("GET", "v1/tables");
+export const check = (game) => parsed("POST", "v1/tables/check", game);
+export const open = (wanted) => parsed("POST", "v1/tables", wanted);
 export const look = (id, {viewer, ply, after}) => parsed("GET", at(id, `?${query({viewer, ply, after})}`));
-/** What people do: move, undo, goto, resign, review, run, branch, analyse, cancel. */
+/** What people do: move, undo, goto, resign, review, open, run, branch, analyse, cancel. */
 export const act = (id, what, body) => parsed("POST", at(id, `/${what}`), body);
 export const close = (id) => call("DELETE", at(id));
 export const record = (id) => call("GET", at(id, "/record"));

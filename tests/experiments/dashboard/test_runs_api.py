@@ -129,7 +129,7 @@ def test_beyond_loopback_a_token_is_needed(base, tmp_path):
 
 
 def test_the_page_is_served(client):
-    assert client.get("/", follow_redirects=False).headers["location"] == PAGE
+    assert client.get("/", follow_redirects=False).headers["location"] == PAGE[1:]
     page = client.get(PAGE)
     assert page.status_code == 200 and "dashboard.js" in page.text
     for file in ("dashboard.js", "dashboard.css", "vendor/uplot/uPlot.iife.min.js"):
