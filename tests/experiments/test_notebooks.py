@@ -8,7 +8,9 @@ import tempfile
 import pytest
 
 import experiments
+from experiments import badges
 
+PYPROJECT = pathlib.Path(__file__).parents[2] / "pyproject.toml"
 HOME = pathlib.Path(experiments.__file__).parent / "notebooks"
 NOTEBOOKS = sorted(path.name for path in HOME.glob("*.ipynb"))
 #: The one that compiles least runs by default.
@@ -37,6 +39,23 @@ def test_form(name):
     assert "import jaxgames" in programs[0] and "%pip install" in programs[0]
     assert 'os.environ.get("JAXGAMES_TINY") == "1"' in programs[1]
     assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_all_point_to_the_repository_that_the_project_names(name):
+    text = (HOME / name).read_text("utf-8")
+    assert badges.pointed(text, badges.source(PYPROJECT)) == text
+    moved = badges.pointed(text, "somebody/a.fork-2")
+    assert moved.count("somebody/a.fork-2") == 2 and "github.com/jaxgames" not in moved
+    assert badges.pointed(moved, badges.source(PYPROJECT)) == text
+    json.loads(moved)
+
+
+def test_an_address_that_colab_can_not_open(tmp_path):
+    path = tmp_path / "pyproject.toml"
+    path.write_text('[project.urls]\nSource = "https://example.org/x"\n')
+    with pytest.raises(ValueError, match="project.urls.Source: https://github.com/OWNER/NAME"):
+        badges.source(path)
 
 
 @pytest.mark.parametrize(
