@@ -1,5 +1,7 @@
 """One distribution, whose packages are ours wherever it is installed."""
 
+import hashlib
+import json
 import os
 import pathlib
 import re
@@ -84,6 +86,35 @@ def wheel(tmp_path_factory):
     subprocess.run([*build, str(work / "source")], check=True)
     (found,) = (work / "dist").glob("jaxgames-*.whl")
     return found
+
+
+@needs_source
+def test_every_file_of_the_pages_is_declared():
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    home = ROOT / "experiments"
+    declared = {path for glob in data["package-data"]["experiments"] for path in home.glob(glob)}
+    shipped = files(home / "web")
+    assert len(shipped) > 30 and declared.issuperset(shipped)
+
+
+@pytest.mark.slow
+@needs_source
+def test_the_wheel_holds_the_pages_as_they_are(wheel):
+    """Scripts, styles, and what is vendored with its licences and hashes: byte for byte."""
+    with zipfile.ZipFile(wheel) as packed:
+        inside = {name: packed.read(name) for name in packed.namelist()}
+    web = ROOT / "experiments" / "web"
+    tree = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in files(web)}
+    assert {n: data for n, data in inside.items() if n.startswith("experiments/web/")} == tree
+    listed = json.loads(tree["experiments/web/vendor/vendor.json"])["files"]
+    for entry in listed:
+        for name, sha256 in {entry["file"]: entry["sha256"], **entry["licence_files"]}.items():
+            data = inside[f"experiments/web/vendor/{name}"]
+            assert hashlib.sha256(data).hexdigest() == sha256, name
+
+
+def files(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def ruleset(config: Config) -> str:
 
 def lay(found: tables.Tables, config: Config, game: Game, seed: int) -> Table:
     """The table, with a record's moves on it if there is one; a finished one is for review."""
-    match = Match(game, seed)
+    match, seats = Match(game, seed), sitters(found, game, config.play.seats)
     if config.play.load:
         kept = next(iter(record.read(config.play.load)), None)
         if kept is None:
@@ -71,7 +71,9 @@ def lay(found: tables.Tables, config: Config, game: Game, seed: int) -> Table:
         match = record.replay(kept)
         if match.game != game:
             raise record.RecordError("game", "the record is of another game or other rules")
-    return found.add(match, sitters(found, game, config.play.seats), review=match.done)
+        known = tables.open_since(kept.meta, match, not match.done)
+        return found.add(match, seats, review=match.done, opened=known)
+    return found.add(match, seats)
 
 
 def sitters(found: tables.Tables, game: Game, specs: tuple[str, ...]) -> list[Sitter]:

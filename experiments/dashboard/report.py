@@ -19,6 +19,7 @@ from experiments.dashboard.run import Run, names_of
 WEB = pathlib.Path(__file__).resolve().parents[1] / "web"
 #: In the order in which they need each other; each is an ES module of the page.
 SCRIPTS = (
+    "ink.js",
     "dashboard_texts.js",
     "dashboard_data.js",
     "dashboard_charts.js",

@@ -11,9 +11,10 @@ import numpy as np
 from experiments.serve.questions import Thought
 from jaxgames.core import Game, State
 
-#: Moves of which everything is told; of more only the numbers.
+#: Moves of which everything is told; of more only the numbers; of those looked at the names.
 CANDIDATES = 12
 MOVES = 128
+SEEN = 1024
 
 
 def of_thought(
@@ -21,10 +22,11 @@ def of_thought(
 ) -> dict[str, Any] | None:
     """The analysis of `state`, of which `thought` came; None from one with nothing to show.
 
-    Returns {move, value, simulations, elapsed_ms, candidates, moves, count, tree, ...asked}:
+    Returns {move, value, simulations, elapsed_ms, candidates, moves, count, seen, tree, ...asked}:
     `value` is per seat; a candidate is {action, text, prior, visits, share, q, line}, its `q` per
     seat, null where unknown; `moves` are [text, prior, visits, q of the mover], the choice first,
-    then most looked at; `count` all legal moves; `tree` as in `outline.branches`.
+    then most looked at; `count` all legal moves; `seen` the texts of those that the network gives
+    a chance at all, None: every one; `tree` as in `outline.branches`.
     """
     found = thought.analysis
     if found is None:
@@ -56,7 +58,8 @@ def of_thought(
         [text, _round(prior[i]), _round(visits[i]), _round(q[i])]
         for i, text in zip(order, texts, strict=True)
     ]
-    value = np.asarray(found.value, np.float64)
+    value, seen = np.asarray(found.value, np.float64), legal[prior > 0]
+    part = len(seen) < min(len(legal), SEEN)
     return dict(asked) | {
         "move": game.action_to_text(state, thought.action),
         "value": [_round(value[team]) for team in game.team_of],
@@ -65,6 +68,7 @@ def of_thought(
         "candidates": candidates,
         "moves": moves,
         "count": len(legal),
+        "seen": [game.action_to_text(state, int(action)) for action in seen] if part else None,
         "tree": thought.tree,
     }
 
@@ -110,8 +114,12 @@ def checked(value: Any, seats: int) -> dict[str, Any] | None:
         return None
     if not all(_is_candidate(c, seats) for c in candidates) or not all(map(_is_row, moves)):
         return None
+    seen = value.get("seen")
+    if not (isinstance(seen, list) and all(type(text) is str for text in seen[:SEEN])):
+        seen = None
     return shown | {
         "value": worth, "candidates": candidates[:CANDIDATES], "moves": moves[:MOVES],
+        "seen": seen and seen[:SEEN],
     }  # fmt: skip
 
 

@@ -80,12 +80,22 @@ class Table:
       job: how the last analysis goes, None before the first.
       waits: what the thinking waits for, None for nothing.
       names: of the players of a record, who do not sit here; None: those of the sitters.
+      opened: the ply from which on a person knew, or could know, all hands; None: nobody does.
+        Such a game goes on as an open one, and its record says so.
     """
 
-    def __init__(self, id: str, match: Match, sitters: Sequence[Sitter], review: bool = False):
+    def __init__(
+        self,
+        id: str,
+        match: Match,
+        sitters: Sequence[Sitter],
+        review: bool = False,
+        opened: int | None = None,
+    ):
         self.id, self.match, self.sitters = id, match, tuple(sitters)
         self.game: Game = match.game
         self.hides = agents.hides_something(self.game)
+        self.opened = opened if self.hides and self.people else None
         self.review = review
         self.resigned: int | None = None
         self.analysis: dict[int, dict[str, Any]] = {}
@@ -96,7 +106,6 @@ class Table:
         self.waits: str | None = None
         self.names: list[str] | None = None
         self.used = time.monotonic()
-        self._seen_all = False  # a hidden hand was shown: what was played stays played
         self._told: list[list[str]] = []
         self._movers: list[int] = []  # before each ply
         self._legal: dict[int, list[dict[str, Any]]] = {}
@@ -122,7 +131,7 @@ class Table:
     @property
     def open(self) -> bool:
         """Whether all hands may be shown."""
-        return self.over or not self.people or not self.hides
+        return self.over or not self.people or not self.hides or self.opened is not None
 
     def mover(self, ply: int) -> int:
         states = self.match.states if ply >= len(self._movers) else ()
@@ -169,9 +178,8 @@ class Table:
 
     def shown_all(self) -> None:
         """Takes note that a person saw, or could see, more than its own hand."""
-        seen = self.hides and bool(self.people) and not self.review
-        if seen and not self._seen_all:
-            self._seen_all = True
+        if self.hides and self.people and self.opened is None:
+            self.opened = self.match.ply
             self.changed()
 
     def view(self, viewer: int | None, ply: int | None = None) -> dict[str, Any]:
@@ -194,6 +202,7 @@ class Table:
             "hides": self.hides,
             "open": self.open,
             "review": self.review,
+            "opened": self._opened(),
             "seats": [s.fields() | {"label": s.label} for s in self.sitters],
             "names": self.names or [s.label for s in self.sitters],
             "teams": list(self.game.team_of),
@@ -215,12 +224,32 @@ class Table:
         return {"id": self.id, "version": self.version, "thinking": thinking, "error": self.error,
                 "running": self.running, "job": self.job, "waits": self.waits}  # fmt: skip
 
-    def _can(self, viewer: int | None) -> dict[str, bool]:
-        undo = viewer is not None and viewer in self.people and not self.review
-        moved = any(self.mover(ply) == viewer for ply in range(self.match.ply))
-        undo = undo and not self._seen_all and (moved or self.resigned is not None)
-        turn = not self.over and viewer == self.match.seat and viewer in self.people
-        return {"undo": undo, "move": turn, "resign": turn}
+    def _can(self, viewer: int | None) -> dict[str, Any]:
+        """What the viewer may do; "back": the first ply to which moves are taken back, None."""
+        mine = viewer is not None and viewer in self.people
+        turn = not self.over and viewer == self.match.seat and mine
+        last, back = self._decision(viewer) if mine else None, self._back()
+        undo = mine and back is not None
+        if undo and self.resigned is None:
+            undo = last is not None and last >= back
+        return {"undo": undo, "move": turn, "resign": turn, "back": back}
+
+    def _decision(self, seat: int) -> int | None:
+        """The ply of a seat's last move."""
+        plies = reversed(range(self.match.ply))
+        return next((ply for ply in plies if self.mover(ply) == seat), None)
+
+    def _back(self) -> int | None:
+        """The first ply to which moves may be taken back. What was played before all hands were
+        seen stays played, and so does how it ended."""
+        if self.review or (self.opened is not None and self.resigned is not None):
+            return None
+        return self.opened or 0
+
+    def _opened(self) -> int | None:
+        """`opened` if a move was, or may still be, made after it."""
+        ended = self.match.done and self.opened == self.match.ply
+        return None if ended else self.opened
 
     def _line(self, ply: int) -> dict[str, Any]:
         move, *news = self._told[ply]
@@ -333,23 +362,20 @@ class Table:
     def undo(self, seat: int) -> None:
         """Back to the last decision of a person's seat, or before it gave up."""
         self._person(seat)
-        if self.review or self._seen_all:
-            raise Problem("conflict", "all hands were shown: play on from here at a new table")
         if self.resigned is not None:
-            self.resigned = None
+            self.goto(self.match.ply)
+        elif (ply := self._decision(seat)) is not None:
+            self.goto(ply)
         else:
-            try:
-                self.match.undo_to(seat)
-            except ValueError:
-                raise Problem("conflict", "nothing to take back: you have not moved yet") from None
-        self._forget()
+            raise Problem("conflict", "nothing to take back: you have not moved yet")
 
     def goto(self, ply: int) -> None:
         """Takes back all moves from `ply` on."""
-        if self.review or self._seen_all:
-            raise Problem("conflict", "all hands were shown: play on from here at a new table")
         if not 0 <= ply <= self.match.ply:
             raise Problem("invalid", f"plies are 0 to {self.match.ply}, got {ply}", "ply")
+        back = self._back()
+        if back is None or ply < back:
+            raise Problem("conflict", "all hands were shown: play on from here at a new table")
         self.resigned = None
         self.match.undo(self.match.ply - ply)
         self._forget()
@@ -371,6 +397,8 @@ class Table:
 
     def put_aside(self) -> None:
         """For review: no more moves here, and all hands may be shown."""
+        if not self.match.done:
+            self.shown_all()
         self.review, self.running = True, False
         self.changed()
 
@@ -428,6 +456,8 @@ class Table:
         meta: dict[str, Any] = {"seats": [s.fields() for s in self.sitters]}
         if self.resigned is not None:
             meta["resigned"] = self.resigned
+        if self._opened() is not None:
+            meta["opened"] = self.opened
         plies = self.match.ply
         kept = {p: _trimmed(found) for p, found in self.analysis.items() if p < plies}
         if plies in self.analysis:

@@ -199,9 +199,20 @@ function App() {
     if (asked.auto && analysable && !known && !working && !problem) analyse(shown);
   }, [asked.auto, id, shown, analysable, known, working]);
 
+  /** The game as a record. It holds all hands: where these are hidden it is said what that means
+   * for the game, and asked for; null where it is not wanted. */
+  async function recorded() {
+    if (view.hides && !view.open) {
+      if (!confirm(t("page.open_sure"))) return null;
+      if (!(await show(api.act(id, "open", {viewer})))) return null;
+    }
+    return api.record(id);
+  }
+
   async function save() {
     try {
-      const text = await api.record(id);
+      const text = await recorded();
+      if (text === null) return;
       const name = `${view.game}-${id.slice(0, 6).replace(/\W/g, "")}.json`;
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([text], {type: "application/json"}));
@@ -217,6 +228,7 @@ function App() {
   async function copy(promise) {
     try {
       const text = await promise;
+      if (text === null) return;
       await navigator.clipboard.writeText(text);
       setNotice(t("page.copied", {n: text.length}));
     } catch (error) {
@@ -267,12 +279,12 @@ function App() {
       <button type="button" class="main" data-testid="new-game" onClick=${() => setDialog({kind: "new"})}>${t("page.new")}</button>
       <button type="button" data-testid="load" onClick=${() => setDialog({kind: "load"})}>${t("page.load")}</button>
       <button type="button" data-testid="save" disabled=${!view} onClick=${save}>${t("page.save")}</button>
-      <button type="button" data-testid="copy" disabled=${!view} onClick=${() => copy(api.record(id))}>${t("page.copy")}</button>
+      <button type="button" data-testid="copy" disabled=${!view} onClick=${() => copy(recorded())}>${t("page.copy")}</button>
       <${Choice} id="language" label=${t("page.language")} value=${lang} onPick=${setLang} choices=${Object.entries(LANGUAGES)} />
       <${Choice} id="theme" label=${t("page.theme")} value=${theme} onPick=${setTheme}
         choices=${["auto", "light", "dark"].map((name) => [name, t(`theme.${name}`)])} />
     </header>
-    <div aria-live="polite" role="status" class="hidden" data-testid="announce">${view ? heard(view, names, t) : ""}</div>
+    <div aria-live="polite" role="status" class="hidden" data-testid="announce">${view ? heard(view, names, hinted, t) : ""}</div>
     ${problem && problem.code !== "illegal" && html`<${Trouble} problem=${problem} t=${t} onClose=${() => setProblem(null)} />`}
     ${notice && html`<p class="banner" role="status" data-testid="notice"><span class="grow">${notice}</span>
       <button type="button" onClick=${() => setNotice("")} aria-label=${t("new.cancel")}>×</button></p>`}
@@ -290,7 +302,7 @@ function App() {
           : html`<section class="panel" aria-label=${t(`game.${view.game}`)}>
               ${lost && html`<p class="error">${lost}</p>`}
               ${Board && html`<${Board} key=${`${id}/${view.scene.kind}`} scene=${view.scene} legal=${view.legal} selection=${selection} onSelect=${onSelect}
-                onPlay=${play} heat=${warmth} candidates=${view.analysis ? view.analysis.candidates : null} viewer=${view.viewer === "all" ? null : view.viewer}
+                onPlay=${play} heat=${warmth} candidates=${view.analysis ? view.analysis.candidates : null} seen=${view.analysis ? view.analysis.seen : null} viewer=${view.viewer === "all" ? null : view.viewer}
                 busy=${!mine} names=${names} hint=${hinted} t=${t} />`}
             </section>
             <section class="panel">
@@ -334,11 +346,12 @@ function Trouble({problem, t, onClose}) {
     <button type="button" onClick=${onClose} aria-label=${t("new.cancel")}>×</button></p>`;
 }
 
-/** What is read out after a move: the moves since this person's own last one. */
-function heard(view, names, t) {
+/** What is read out after a move: the moves since this person's own last one; and a hint. */
+function heard(view, names, hinted, t) {
   const last = view.history.slice(-Math.max(names.length, 1));
   const lines = last.map(({seat, text, news}) => [`${names[seat]}: ${text}`, ...news].join(". "));
-  return [...lines, view.can.move ? t("state.your_turn") : ""].filter(Boolean).join(". ");
+  const turn = view.can.move ? t("state.your_turn") : "";
+  return [...lines, turn, hinted ? `${t("control.hint")}: ${hinted}` : ""].filter(Boolean).join(". ");
 }
 
 render(html`<${App} />`, document.getElementById("app"));

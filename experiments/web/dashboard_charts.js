@@ -1,5 +1,7 @@
 /** Charts: lines over updates, moves or hours, of one run or of several laid over each other. */
 
+import { inks } from "./ink.js";
+
 const PALETTE = {
   light: ["#1f5fbf", "#c2410c", "#0b7f5c", "#7b3fa6", "#a16207", "#be185d", "#0e7490", "#57534e"],
   dark: ["#6ea8ff", "#ff9b5e", "#45d3a2", "#cf9bf7", "#e3bd4f", "#ff85b5", "#4fd1e8", "#c9c4bc"],
@@ -224,9 +226,7 @@ export class Chart {
   }
 
   build(shown, axis, logX) {
-    const ink = getComputedStyle(document.documentElement);
-    const lines = ink.getPropertyValue("--grid").trim();
-    const words = ink.getPropertyValue("--dim").trim();
+    const { grid: lines, dim: words } = inks("grid", "dim");
     const name = this.page.t(`x.${axis}`);
     const bands = [];
     const series = [{ label: name }];
@@ -383,15 +383,15 @@ export class Chart {
   picture(title) {
     const from = this.plot.ctx.canvas;
     const scale = window.devicePixelRatio || 1;
-    const ink = getComputedStyle(document.documentElement);
+    const { panel, ink } = inks("panel", "ink");
     const row = 18 * scale;
     const canvas = document.createElement("canvas");
     canvas.width = from.width;
     canvas.height = from.height + row * (this.items.length + 2);
     const pen = canvas.getContext("2d");
-    pen.fillStyle = ink.getPropertyValue("--panel").trim();
+    pen.fillStyle = panel;
     pen.fillRect(0, 0, canvas.width, canvas.height);
-    pen.fillStyle = ink.getPropertyValue("--ink").trim();
+    pen.fillStyle = ink;
     pen.font = `bold ${14 * scale}px sans-serif`;
     pen.fillText(title, row / 2, row);
     pen.drawImage(from, 0, row * 1.5);

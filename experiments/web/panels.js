@@ -34,6 +34,7 @@ export function Seats({view, names, people, viewer, onViewer, t}) {
         ${seen.map((seat) => html`<option key=${seat} value=${String(seat)}>${names[seat]}</option>`)}
         ${view.open && html`<option value="all">${t("seat.all")}</option>`}
       </select></label>`}
+    ${view.opened !== null && html`<p class="small" data-testid="opened">${t("seat.opened", {n: view.opened})}</p>`}
   </section>`;
 }
 
@@ -50,7 +51,7 @@ export function Status({view, names, live, mine, sending, people, t, onLive, onP
     state = "past";
     text = t("state.past", {ply: view.ply, plies: view.plies});
     buttons.push(html`<button type="button" data-testid="live" onClick=${onLive}>${t("control.live")}</button>`);
-    if (view.ply < view.plies && people.length && !(view.hides && view.open)) {
+    if (view.ply < view.plies && people.length && view.can.back !== null && view.ply >= view.can.back) {
       buttons.push(html`<button type="button" data-testid="take-back" onClick=${onTakeBack}>${t("control.take_back")}</button>`);
     }
   } else if (view.result) {

@@ -3,11 +3,13 @@
 import {html, useEffect, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
 
-/** A modal dialog that Escape closes and that keeps the focus. */
+/** A modal dialog that Escape closes; the focus stays in it, and goes back to where it was. */
 function Modal({title, testid, onClose, children}) {
   const box = useRef(null);
   useEffect(() => {
+    const before = document.activeElement;
     box.current.showModal();
+    return () => before.focus();
   }, []);
   return html`<dialog ref=${box} data-testid=${testid} aria-label=${title} onCancel=${(event) => (event.preventDefault(), onClose())}>
     <h2>${title}</h2>${children}</dialog>`;

@@ -3,12 +3,13 @@
  * with it. Text in `currentColor` gets the page's ink, the ground its panel.
  */
 
+import {inks} from "./ink.js";
+
 /** The text of an SVG file of an element. */
 export function svgText(element) {
   const copy = element.cloneNode(true);
   const [, , width, height] = element.getAttribute("viewBox").split(" ").map(Number);
   const style = getComputedStyle(element);
-  const ground = style.getPropertyValue("--panel").trim() || "#ffffff";
   for (const name of ["class", "style", "tabindex"]) copy.removeAttribute(name);
   for (const inner of copy.querySelectorAll("[tabindex]")) inner.removeAttribute("tabindex");
   const wanted = {xmlns: "http://www.w3.org/2000/svg", width, height, color: style.color, "font-family": "sans-serif"};
@@ -16,7 +17,7 @@ export function svgText(element) {
   const back = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   const box = element.getAttribute("viewBox").split(" ");
   ["x", "y", "width", "height"].forEach((name, i) => back.setAttribute(name, box[i]));
-  back.setAttribute("fill", ground);
+  back.setAttribute("fill", inks("panel").panel);
   copy.prepend(back);
   return new XMLSerializer().serializeToString(copy);
 }

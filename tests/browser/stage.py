@@ -34,11 +34,13 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>stage</tit
 SCRIPT = """
 import {html, render} from "./vendor/htm/standalone.module.js";
 import {translator} from "./i18n.js";
+import words from "./words.js";
 window.said = [];
 window.show = async (file, name, props, language = "en") => {
   const part = (await import(file))[name];
   const tell = (what) => (value) => { window.said.push([what, value]); };
-  const all = {t: translator(language), onPlay: tell("play"), onPick: tell("pick"), ...props};
+  const t = translator(language, words);
+  const all = {t, onPlay: tell("play"), onPick: tell("pick"), ...props};
   render(html`<${part} ...${all} />`, document.getElementById("stage"));
 };
 window.ready = true;

@@ -105,12 +105,18 @@ def test_by_keyboard(visit, name):
 @pytest.mark.parametrize("name", GAMES)
 def test_by_mouse(visit, name):
     with visit(accept_downloads=True) as person:
+        said = []
+        person.page.on("dialog", lambda dialog: said.append(dialog.message))
         person.visit()
         person.new_game(name, **GAMES[name], seed=9)
         while person.settled(600) == "yours":
             before = person.plies
             TAPS[name](person)
             person.moved(before, 600)
+            if not before and name == "sequence" and person.settled(600) == "yours":
+                kept = record.loads(person.downloaded("save").decode())
+                assert kept.meta["opened"] == person.plies and "open game" in said.pop()
+                assert f"move {person.plies} on" in person.at("opened").inner_text()
         if name != "eight_in_a_row":
             person.at("viewer").select_option("all")
             person.page.wait_for_timeout(300)

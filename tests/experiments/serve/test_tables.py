@@ -332,6 +332,37 @@ def test_no_branch_of_a_game_that_is_being_played():
     visit(work)
 
 
+def test_a_record_saved_while_hands_are_hidden_makes_the_game_an_open_one():
+    async def work(guest):
+        view = await guest.open(PERSON, PERSON, game=SEQUENCE, seed=4)
+        path = f"/{view['id']}"
+        await guest.move(view, view["legal"][0]["text"])
+        told = await guest.get(f"{path}/record", 422)
+        assert told["code"] == "hidden" and "open them first" in told["detail"]
+        assert (await guest.get(path, viewer="0"))["opened"] is None
+        view = await guest.post(f"{path}/open", viewer="0")
+        assert (view["opened"], view["can"]["back"], view["can"]["undo"]) == (1, 1, False)
+        assert view["scene"]["seats"][1]["cards"] is None  # who does not look sees nothing
+        assert (await guest.get(path, viewer="all"))["scene"]["seats"][1]["cards"]
+        kept = await guest.get(f"{path}/record")
+        assert kept["meta"]["opened"] == 1
+        view = await guest.get(path, viewer="1")
+        view = await guest.move(view, view["legal"][0]["text"])  # it goes on, and back to there
+        await guest.post(f"{path}/goto", 409, viewer="0", ply=0)
+        await guest.post(f"{path}/undo", 409, viewer="0", seat=0)
+        view = await guest.post(f"{path}/undo", viewer="1", seat=1)
+        assert (view["plies"], view["opened"]) == (1, 1)
+        for opened, ply, since in [(1, None, 1), (0, 1, 0), ("x", 1, 1), (-1, 0, 0), (9, 1, 1)]:
+            text = json.dumps(kept | {"meta": {"opened": opened}})
+            on = await guest.post("", 201, record=text, seats=[PERSON, BOT], ply=ply)
+            assert (on["opened"], on["open"]) == (since, True), opened
+        position = (await guest.get(f"{path}/text", viewer="all"))["text"]
+        on = await guest.open(PERSON, PERSON, game=SEQUENCE, position=position)
+        assert on["opened"] == 0
+
+    visit(work)
+
+
 # ---- analysis ----
 
 
