@@ -81,6 +81,8 @@ class BenchmarkConfig:
       steps: env: steps per measurement.
       repeats: measurements; the report gives their median and spread.
       chunks: train: chunks per measurement.
+      switches: train: instead, an update without and with each of league, king of the hill and,
+        where stages are set, curriculum.
       peers: env, search: measure other libraries beside ours where installed.
       ablation: ablation: the file configs/ablations/NAME.yaml that lists the variants; empty:
         that of the game.
@@ -90,6 +92,8 @@ class BenchmarkConfig:
       seconds: ablation: seconds of each training, compilation left out, instead of `updates`;
         0: so many updates.
       player: ablation: "network" (its most likely move) or "search" (as train.eval.search says).
+      opponents: ablation: bots of the game, or "untrained", the base before any training; empty:
+        the strongest bot and "untrained".
       pairs: ablation: deals against each opponent after each training, played once per seating.
       opening: ablation: random moves that begin these games.
       out: also write the report as JSON to this file; empty: only stdout. An ablation goes on
@@ -100,6 +104,7 @@ class BenchmarkConfig:
     steps: int = 256
     repeats: int = 5
     chunks: int = 3
+    switches: bool = False
     peers: bool = True
     ablation: str = ""
     variants: tuple[str, ...] = ()
@@ -107,6 +112,7 @@ class BenchmarkConfig:
     updates: int = 200
     seconds: float = 0.0
     player: typing.Literal["network", "search"] = "search"
+    opponents: tuple[str, ...] = ()
     pairs: int = 50
     opening: int = 2
     out: str = ""

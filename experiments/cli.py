@@ -71,7 +71,8 @@ class Call:
         from experiments.resolve import resolve
 
         named = self.configs and COMMANDS[self.command].word == "CONFIG"
-        return resolve(self.command, self.configs[0] if named else "", self.overrides)
+        preset = self.configs[0] if named else ""
+        return resolve(self.command, preset, self.overrides, self.subject)
 
     @property
     def argv(self) -> tuple[str, ...]:

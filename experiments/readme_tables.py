@@ -66,7 +66,33 @@ def speed() -> str:
     return table(["benchmark", "what", "median", "command"], rows)
 
 
-TABLES = {"games": games, "results": results, "speed": speed}
+def ablations() -> str:
+    """What the switches of a learner are worth: one row per variant of each table."""
+    rows = []
+    for report in _reports("benchmark"):
+        if report["benchmark"] != "ablation":
+            continue
+        for row in report["rows"]:
+            cells = [report["game"], row["variant"], row["about"], len(row["runs"])]
+            cells += [f"{row['update_cpu_s']:.2f}" if row["update_cpu_s"] else ""]
+            parts = report["compared"].get(row["variant"], {})
+            for name, rate in list(row["strength"].items())[:1]:
+                cells += [name, _percent(rate["mean"]), _difference(parts.get(name))]
+            rows.append(cells)
+    head = ["game", "variant", "what it changes", "seeds", "CPU s per update", "opponent",
+            "first places, %", "more than beside it, % (2 standard errors)"]  # fmt: skip
+    return table(head, rows)
+
+
+def _difference(part: dict[str, Any] | None) -> str:
+    if part is None:
+        return ""
+    text = f"{100 * part['difference']:+.1f} ± {200 * part['error']:.1f}"
+    text = f"**{text}**" if part["beyond"] else text
+    return text if part["beside"] == "base" else f"{text} (beside {part['beside']})"
+
+
+TABLES = {"ablations": ablations, "games": games, "results": results, "speed": speed}
 
 
 def render(page: str) -> str:

@@ -11,18 +11,20 @@ from configs import overrides as grammar
 from experiments.cli import COMMANDS
 
 
-def resolve(command: str, preset: str, overrides: Iterable[str]) -> configs.Resolved:
+def resolve(
+    command: str, preset: str, overrides: Iterable[str], subject: str = ""
+) -> configs.Resolved:
     """The checked settings of `command`; raises ConfigError.
 
-    Without a preset, `game=NAME` takes the one of that name. With run.resume=true the base is
-    the run's own config.yaml, and overrides go on top; a preset named besides must be the one
-    the run began with.
+    Without a preset, `game=NAME` takes NAME/SUBJECT where there is one, else NAME. With
+    run.resume=true the base is the run's own config.yaml, and overrides go on top; a preset named
+    besides must be the one the run began with.
     """
     texts = tuple(overrides)
     given = {o.key: o.value for o in grammar.parse(texts)}
     sections = COMMANDS[command].sections or None
     if given.get("run.resume") is not True:
-        preset = preset or _of_game(given.get("game")) or COMMANDS[command].default_config
+        preset = preset or _of_game(given.get("game"), subject) or COMMANDS[command].default_config
         return configs.load(preset, texts, sections=sections)
     name = given.get("run.name", "")
     folder = pathlib.Path(str(given.get("run.dir", "runs"))) / str(name)
@@ -36,6 +38,7 @@ def resolve(command: str, preset: str, overrides: Iterable[str]) -> configs.Reso
     return configs.load_file(folder / "config.yaml", texts, preset=began)
 
 
-def _of_game(name: object) -> str:
-    """The default preset of the game that `game=NAME` asks for; "" where there is none."""
-    return name if isinstance(name, str) and name in configs.presets() else ""
+def _of_game(name: object, subject: str) -> str:
+    """The preset of the game that `game=NAME` asks for; "" where there is none."""
+    known = configs.presets()
+    return next((text for text in (f"{name}/{subject}", name) if text in known), "")

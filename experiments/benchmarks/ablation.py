@@ -2,8 +2,9 @@
 
 Variants are data, `configs/ablations/NAME.yaml`: a name, what it is about, and settings as the
 command line takes them, over those of the base (preset and overrides of the command). Each is
-trained with several seeds; then it plays against the game's strongest rule bot and against the
-base before any training.
+trained with several seeds; then it plays, by default against the game's strongest rule bot and
+against the base before any training. What counts is how far it stands from the variant beside it,
+next to what trainings that differ in nothing but the seed are apart (`compared`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
-from omegaconf import OmegaConf
 
 import configs
 from algorithms import agents, arena, ratings
 from algorithms.learner import Learner, TrainState
-from configs import ConfigError, Resolved, loader
+from configs import ConfigError, Resolved
 from experiments import errors, run_folder
+from experiments.benchmarks.variants import BASE, Variant, variants
 from experiments.figures import not_finite
 from experiments.kinds import KINDS
 from jaxgames.core import Game, nearest
@@ -37,56 +38,6 @@ _EXTENT = ("benchmark.variants", "benchmark.seeds", "benchmark.out")
 _END = 0.25
 
 # ---- variants ----
-
-
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """Attributes:
-    name: as `benchmark.variants` has it.
-    about: what it changes, in words.
-    set: what it changes, as overrides.
-    sees: part of the observation without which it means nothing; empty: none.
-    """
-
-    name: str
-    about: str
-    set: tuple[str, ...] = ()
-    sees: str = ""
-
-
-def lists() -> tuple[str, ...]:
-    """Names that `variants` knows."""
-    return tuple(sorted(path.stem for path in loader.ABLATIONS.glob("*.yaml")))
-
-
-def variants(name: str) -> tuple[Variant, ...]:
-    """The variants of configs/ablations/NAME.yaml, in its order; raises ConfigError."""
-    if name not in lists():
-        rule = f"no variants are listed for {name!r}{nearest(name, lists())}"
-        raise ConfigError("benchmark.ablation", rule)
-    return read(loader.ABLATIONS / f"{name}.yaml")
-
-
-def read(path: pathlib.Path) -> tuple[Variant, ...]:
-    """The variants of a file; raises ConfigError for anything that is none."""
-    fields = {f.name for f in dataclasses.fields(Variant)} - {"name"}
-    tree = OmegaConf.to_container(OmegaConf.load(path))
-    found = []
-    for name, entry in tree.items() if isinstance(tree, dict) else ():
-        where = f"{path.name}: {name}"
-        if not isinstance(entry, dict) or not isinstance(entry.get("about"), str):
-            raise ConfigError("", f"{where}: needs a section with a text `about`")
-        for key in entry.keys() - fields:
-            raise ConfigError("", f"{where}: unknown key {key!r}{nearest(str(key), fields)}")
-        texts, sees = entry.get("set", []), entry.get("sees", "")
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ConfigError("", f"{where}: set is a list of texts like key=value, got {texts!r}")
-        if not isinstance(sees, str):
-            raise ConfigError("", f"{where}: sees is a text, got {sees!r}")
-        found.append(Variant(str(name), entry["about"], tuple(texts), sees))
-    if not found:
-        raise ConfigError("", f"{path.name}: lists no variants")
-    return tuple(found)
 
 
 def applied(base: Resolved, variant: Variant) -> Resolved:
@@ -168,8 +119,12 @@ def run(
     game = configs.make_game(config).for_search()
     if game.num_teams < 2:
         raise ConfigError("game.options", "strength is measured against others: two teams or more")
+    for name in settings.opponents:
+        if name not in (UNTRAINED, *game.bots):
+            rule = f"unknown name {name!r}{nearest(name, (UNTRAINED, *game.bots))}"
+            raise ConfigError("benchmark.opponents", rule)
     try:
-        plain = trial(Variant("base", ""), base, game)
+        plain = trial(Variant(BASE, ""), base, game)
     except ValueError as error:
         raise ConfigError("", str(error)) from None
     wanted, skipped = trials(base, plain, game)
@@ -184,16 +139,19 @@ def run(
         "rows": [],
         "skipped": skipped,
     }
-    before = _before(settings.out, report["settings"])
-    order = [v.name for v in variants(settings.ablation or config.game.name)]
+    before = _before(base, report["settings"])
+    listed = variants(settings.ablation or config.game.name)
+    order, beside = [v.name for v in listed], {v.name: v.beside for v in listed}
     seeds = range(config.seed, config.seed + settings.seeds)
 
-    def rows():
+    def tell():
         known = (row for row in before.values() if row["variant"] in order)
-        return sorted(known, key=lambda row: order.index(row["variant"]))
+        rows = sorted(known, key=lambda row: order.index(row["variant"]))
+        report.update(rows=rows, compared=compared(rows, beside))
 
-    report["rows"] = rows()  # what is there stays, also where nothing is left to do
-    number, work = 0, [(one, seed) for one in wanted for seed in seeds]
+    tell()  # what is there stays, also where nothing is left to do
+    # Seed by seed: what is there when it has to end is a table of all variants.
+    number, work = 0, [(one, seed) for seed in seeds for one in wanted]
     try:
         for number, (one, seed) in enumerate(work):
             name = one.variant.name
@@ -204,7 +162,7 @@ def run(
                 say(f"{name}, seed {seed} ({number + 1} of {len(work)})")
                 runs = [*runs, measure(one, plain, game, seed, say)]
             before[name] = summary(one.variant, one.model.num_params(), runs)
-            report["rows"] = rows()
+            tell()
             keep(report)
     except KeyboardInterrupt:
         again = "the same command goes on" if settings.out else "benchmark.out=FILE would keep it"
@@ -218,8 +176,10 @@ def _settings(base: Resolved) -> dict[str, Any]:
     return {key: value for key, value in base.flat().items() if key not in _EXTENT}
 
 
-def _before(out: str, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Rows of the table at `out` by variant; raises ConfigError for one of other settings."""
+def _before(base: Resolved, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Rows of the table at `benchmark.out` by variant; raises ConfigError for one of other
+    settings. Those that the table does not know, younger than it, may have any default."""
+    out = base.config.benchmark.out
     if not out or not pathlib.Path(out).exists():
         return {}
     try:
@@ -227,7 +187,10 @@ def _before(out: str, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         theirs, rows = report["settings"], {row["variant"]: row for row in report["rows"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise ConfigError("benchmark.out", f"{out} is there and holds no ablation") from None
+    young = {key for key in settings.keys() - theirs.keys() if base.origins[key] == "default"}
     for key in (*settings, *theirs):
+        if key in young:
+            continue
         has, want = theirs.get(key), run_folder.clean(settings.get(key))
         if has != want:
             raise ConfigError("benchmark.out", f"{out} is of {key}={has}, not {want}")
@@ -252,6 +215,7 @@ def summary(variant: Variant, parameters: int, runs: Sequence[dict[str, Any]]) -
         "updates": middle(run["updates"] for run in runs),
         "moves_per_s": middle(run["moves_per_s"] for run in runs),
         "update_s": middle(run["update_s"] for run in runs),
+        "update_cpu_s": middle(run.get("update_cpu_s") for run in runs),
         "compile_s": max(run["compile_s"] for run in runs),  # the first one compiles
         "loss": {name: middle(run["loss"].get(name) for run in well) for name in names},
         "explained_var": middle(run["explained_var"] for run in well),
@@ -269,6 +233,42 @@ def _pooled(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"games": games, "even": parts[0]["even"], **vars(rate), "by_seed": means}
 
 
+def compared(
+    rows: Sequence[dict[str, Any]], beside: Mapping[str, str]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """{variant: {opponent: how far its mean over the seeds is from that of the variant beside it}}.
+
+    "error" is the standard error of the difference, from the spread of trainings that differ in
+    the seed alone, pooled over all variants: three seeds of one tell too little. "beyond" is
+    whether the difference is more than two of them. Without two seeds there is none of it.
+    """
+    means: dict[str, dict[str, Sequence[float]]] = {}
+    for row in rows:
+        for name, part in row["strength"].items():
+            means.setdefault(name, {})[row["variant"]] = part["by_seed"]
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for opponent, by_variant in means.items():
+        many = [seeds for seeds in by_variant.values() if len(seeds) > 1]
+        free = sum(len(seeds) - 1 for seeds in many)
+        if not free:
+            continue
+        variance = sum(statistics.variance(seeds) * (len(seeds) - 1) for seeds in many) / free
+        for variant, seeds in by_variant.items():
+            other = beside.get(variant, BASE)
+            if other == variant or other not in by_variant:
+                continue
+            theirs = by_variant[other]
+            difference = statistics.fmean(seeds) - statistics.fmean(theirs)
+            error = (variance * (1 / len(seeds) + 1 / len(theirs))) ** 0.5
+            found.setdefault(variant, {})[opponent] = {
+                "beside": other,
+                "difference": difference,
+                "error": error,
+                "beyond": abs(difference) > 2 * error,
+            }
+    return found
+
+
 # ---- one training ----
 
 
@@ -276,6 +276,7 @@ def _pooled(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 class Chunk:
     """Attributes:
     seconds: it took.
+    cpu_s: seconds of all cores that it took.
     moves: of self-play in it.
     updates: in it.
     fresh: compiling included.
@@ -283,6 +284,7 @@ class Chunk:
     """
 
     seconds: float
+    cpu_s: float
     moves: int
     updates: int
     fresh: bool
@@ -314,6 +316,7 @@ def measure(
         "games": int(state.games),
         "moves_per_s": statistics.median(c.moves / c.seconds for c in steady) if steady else None,
         "update_s": update_s,
+        "update_cpu_s": statistics.median(c.cpu_s / c.updates for c in steady) if steady else None,
         "compile_s": compile_s,
         "train_s": sum(c.seconds for c in chunks),
         "loss": losses,
@@ -337,14 +340,15 @@ def _trained(one: Trial, state: TrainState) -> tuple[TrainState, list[Chunk], st
                 return state, chunks, ""
         elif updates >= budget.updates:
             return state, chunks, ""
-        start = time.monotonic()
+        start, cpu_start = time.monotonic(), time.process_time()
         state, metrics = jax.block_until_ready(learner.run_chunk(state))
-        seconds = time.monotonic() - start
+        seconds, cpu_s = time.monotonic() - start, time.process_time() - cpu_start
         metrics = {name: float(value) for name, value in jax.device_get(metrics).items()}
         sick = not_finite(metrics)
         chunks.append(
             Chunk(
                 seconds,
+                cpu_s,
                 int(state.env_steps) - moves,
                 int(state.updates) - updates,
                 fresh=learner.compiled() != compiled,
@@ -362,13 +366,13 @@ def _strength(
 ) -> dict[str, Any]:
     """{opponent: rate}. All variants meet the same deals under the same seed."""
     settings = one.config.benchmark
-    bot = list(game.bots)[-1]
-    opponents = {
-        bot: agents.Seat(_bot(game, bot)),
-        UNTRAINED: agents.Seat(plain.player, plain.learner.init(jax.random.key(seed)).params),
-    }
     found = {}
-    for name, opponent in opponents.items():
+    for name in settings.opponents or (list(game.bots)[-1], UNTRAINED):
+        if name == UNTRAINED:
+            fresh = plain.learner.init(jax.random.key(seed)).params
+            opponent = agents.Seat(plain.player, fresh)
+        else:
+            opponent = agents.Seat(_bot(game, name))
         played = arena.evaluate_paired(
             game,
             agents.Seat(one.player, params),
@@ -401,10 +405,11 @@ def show(report: dict[str, Any]) -> None:
         "parameters": "parameters",
         "moves/s": "moves_per_s",
         "s/update": "update_s",
+        "CPU s/update": "update_cpu_s",
         "compile s": "compile_s",
     }
     tables = (
-        (costs, lambda row: [_number(row[key]) for key in costs.values()]),
+        (costs, lambda row: [_number(row.get(key)) for key in costs.values()]),
         (
             [*losses, "explained variance"],
             lambda row: (
@@ -416,6 +421,11 @@ def show(report: dict[str, Any]) -> None:
             lambda row: [_rate(row["strength"].get(name)) for name in even],
         ),
     )
+    differences = report.get("compared", {})
+    if differences:
+        heads = [f"% more against {name} than the variant beside it" for name in even]
+        parts = lambda row: differences.get(row["variant"], {})  # noqa: E731
+        tables += ((heads, lambda row: [difference(parts(row).get(name)) for name in even]),)
     for heads, cells in tables:
         console.print(_table(heads, [[row["variant"], *cells(row)] for row in rows]))
         console.print()
@@ -451,6 +461,15 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def difference(part: Mapping[str, Any] | None) -> str:
+    """A difference in percent and two standard errors of it."""
+    if part is None:
+        return ""
+    text = f"{100 * part['difference']:+.1f} ± {200 * part['error']:.1f}"
+    text += "" if part["beside"] == BASE else f" to {part['beside']}"
+    return text + (" *" if part["beyond"] else "")
 
 
 def _rate(rate: Mapping[str, float] | None) -> str:

@@ -12,7 +12,8 @@ from algorithms import optim
 from algorithms.learner import Learner, fresh
 from configs import ConfigError, loader
 from experiments import cli, errors
-from experiments.benchmarks import ablation
+from experiments.benchmarks import ablation, variants
+from experiments.resolve import resolve
 from experiments.shell import as_typed
 from tests.experiments.test_train_ppo import PPO
 
@@ -37,7 +38,7 @@ blind: {about: needs a crop, set: [network.blocks=1], sees: whole}
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("[]", "lists no variants"),
+        ("[]", "must hold keys and values"),
         ("{}", "lists no variants"),
         ("one: {set: []}", "one: needs a section with a text `about`"),
         ("one: seed=3", "one: needs a section"),
@@ -45,27 +46,29 @@ blind: {about: needs a crop, set: [network.blocks=1], sees: whole}
         ("one: {about: x, set: seed=3}", "one: set is a list of texts"),
         ("one: {about: x, set: [3]}", "one: set is a list of texts"),
         ("one: {about: x, sees: 3}", "one: sees is a text"),
+        ("one: {about: x, beside: [two]}", "one: beside is a text"),
+        ("one: {about: x, beside: two}", "one: beside: unknown name 'two'"),
     ],
 )
 def test_what_is_no_list_is_named(tmp_path, text, rule):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match="^mine.yaml: ") as caught:
-        ablation.read(path)
+        variants.read(path)
     assert rule in str(caught.value)
 
 
 def trials(preset, *texts):
     base = configs.load(preset, texts)
     game = configs.make_game(base.config).for_search()
-    plain = ablation.trial(ablation.Variant("base", ""), base, game)
+    plain = ablation.trial(variants.Variant("base", ""), base, game)
     found, skipped = ablation.trials(base, plain, game)
     return {one.variant.name: one for one in found}, skipped
 
 
 def test_every_switch_of_the_shipped_list_fits_a_preset():
     """Networks and learners are built, none is compiled; each variant has its settings."""
-    known = {variant.name for variant in ablation.variants("eight_in_a_row")}
+    known = {variant.name for variant in variants.variants("eight_in_a_row")}
     small, left = trials("eight_in_a_row/smoke")
     assert set(left) == {"focus", "unfocused", "untaught"} and set(small) == known - set(left)
     assert small["patterns"].model.config.patterns
@@ -77,20 +80,29 @@ def test_every_switch_of_the_shipped_list_fits_a_preset():
     assert sizes["inconsistent"] < base < min(sizes["patterns"], sizes["auxiliary"], sizes["stem"])
     large, left = trials("eight_in_a_row/large_smoke", "benchmark.variants=[focus,unfocused]")
     assert set(large) == {"unfocused"} and left == {"focus": "the base has it"}
-    taught, _ = trials("eight_in_a_row", "benchmark.variants=[untaught]")
-    assert taught["untaught"].learner.imitate is None
+    taught, left = trials("eight_in_a_row/ablation")
+    assert taught["untaught"].learner.imitate is None and set(left) == {"focus", "unfocused"}
+    assert "whole" in taught["cropped_focus"].model.observation_spec
+
+
+def test_a_game_by_name_takes_the_preset_of_its_ablation():
+    assert resolve("benchmark", "", ["game=eight_in_a_row"], "ablation").preset.endswith(
+        "/ablation"
+    )
+    assert resolve("benchmark", "", ["game=eight_in_a_row"], "train").preset == "eight_in_a_row"
+    assert resolve("benchmark", "", ["game=mnk"], "ablation").preset == "sequence"
 
 
 def test_the_page_of_the_game_lists_the_switches():
     page = importlib.resources.files("jaxgames.eight_in_a_row").joinpath("README.md").read_text()
-    for variant in ablation.variants("eight_in_a_row"):
+    for variant in variants.variants("eight_in_a_row"):
         if variant.set:
             assert f"`{variant.name}`" in page and as_typed(variant.set) in page, variant.name
 
 
 def test_variants_win_over_the_settings_of_the_command():
     base = configs.load("eight_in_a_row/smoke", ["muzero.reanalyse=3", "muzero.unroll=3"])
-    one = ablation.Variant("one", "", ("muzero.reanalyse=7",))
+    one = variants.Variant("one", "", ("muzero.reanalyse=7",))
     assert ablation.applied(base, one).config.muzero.reanalyse == 7
     assert ablation.applied(base, one).config.muzero.unroll == 3
 
@@ -103,6 +115,9 @@ def test_what_does_not_fit_is_refused_by_name_and_left_out_of_all():
     assert "attention mla only" in left["merged"] and left["plain"] == "the base has it"
     with pytest.raises(ConfigError, match="^benchmark.variants: unknown name 'pattern'.*patterns"):
         trials("eight_in_a_row/smoke", "benchmark.variants=[pattern]")
+    base = configs.load("eight_in_a_row/smoke", ["benchmark.opponents=[thread]"])
+    with pytest.raises(ConfigError, match="^benchmark.opponents: .*'thread'; did you mean threat"):
+        ablation.run(base, print)
     with pytest.raises(ConfigError, match="^benchmark.ablation: .*eight_in_a_row"):
         trials("sequence/smoke")
 
@@ -189,7 +204,7 @@ def test_trainings_of_a_variant_are_pooled():
         }
 
     row = ablation.summary(
-        ablation.Variant("one", "x"), 5, [run(0, 0.4), run(1, 0.8), run(2, 0, "NaN")]
+        variants.Variant("one", "x"), 5, [run(0, 0.4), run(1, 0.8), run(2, 0, "NaN")]
     )
     assert row["moves_per_s"] == 11 and row["compile_s"] == 1 and row["update_s"] is None
     assert row["loss"] == {"total": 2.5} and row["problems"] == ["NaN"]
@@ -197,6 +212,28 @@ def test_trainings_of_a_variant_are_pooled():
     assert rate["games"] == 20 and abs(rate["mean"] - 0.6) < 1e-9
     assert rate["by_seed"] == [0.4, 0.8]
     assert abs(rate["low"] - 0.3866) < 1e-3 and abs(rate["high"] - 0.7812) < 1e-3  # Wilson, 12/20
+
+
+def test_differences_are_told_beside_what_seeds_make():
+    def row(name, *means):
+        rate = {"even": 0.5, "by_seed": list(means)}
+        return {"variant": name, "strength": {"random": rate}}
+
+    rows = [row("base", 0.4, 0.5, 0.6), row("good", 0.8, 0.9, 1.0), row("same", 0.5, 0.6, 0.7)]
+    found = ablation.compared([*rows, row("new", 0.9)], {"same": "good", "new": "base"})
+    assert "base" not in found
+    good, same, new = (found[name]["random"] for name in ("good", "same", "new"))
+    # Each three are 0.1 apart, of which a mean of three has 0.1 / sqrt(3).
+    assert abs(good["difference"] - 0.4) < 1e-9 and abs(good["error"] - 0.0816497) < 1e-6
+    assert good["beyond"] and good["beside"] == "base"
+    assert abs(same["difference"] + 0.3) < 1e-9 and same["beside"] == "good" and same["beyond"]
+    assert abs(new["error"] - 0.1 * (1 + 1 / 3) ** 0.5) < 1e-9 and new["beyond"]
+    assert not ablation.compared([*rows[:1], row("near", 0.5, 0.6, 0.6)], {})["near"]["random"][
+        "beyond"
+    ]
+    assert ablation.compared([row("base", 0.4), row("one", 0.9)], {}) == {}
+    assert ablation.difference(good) == "+40.0 ± 16.3 *" and ablation.difference(None) == ""
+    assert ablation.difference(same | {"beyond": False}) == "-30.0 ± 16.3 to good"
 
 
 # ---- budgets ----
@@ -229,7 +266,7 @@ def counting(bad=10**9):
 def test_budgets(texts, bad, updates, problem):
     config = configs.load("sequence/smoke", texts).config
     learner = counting(bad)
-    one = ablation.Trial(ablation.Variant("one", ""), config, None, learner)
+    one = ablation.Trial(variants.Variant("one", ""), config, None, learner)
     state, chunks, said = ablation._trained(one, learner.init(jax.random.key(0)))
     assert int(state.updates) == updates == 2 * len(chunks) and said == problem
     assert [c.learned for c in chunks] == [i >= 2 for i in range(len(chunks))]
