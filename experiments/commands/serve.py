@@ -49,6 +49,8 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
     """Serves an application until interrupted; says one address. RunError: it is taken."""
     import uvicorn
 
+    from experiments.serve import process
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -65,5 +67,8 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
     quiet = dict(log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     server = uvicorn.Server(uvicorn.Config(app, **limits, **quiet))
     if hasattr(app.state, "service"):
-        app.state.service.on_fault = lambda: setattr(server, "should_exit", True)
+        service = app.state.service
+        service.on_fault = lambda: setattr(server, "should_exit", True)
+        service.on_warm = process.settled
+        process.first()
     server.run(sockets=[listener])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import json
@@ -30,9 +31,12 @@ BODY_BYTES = 1 << 20
 LARGE = 1 << 16
 #: Seconds in which a body must have come in.
 BODY_S = 30.0
+#: Bytes of a refused body that are still taken in, and for how many seconds at most: who is cut
+#: off while he sends does not get to read why.
+LINGER_BYTES, LINGER_S = 8 << 20, 5.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: Paths that tell nothing of anybody: the pages' own files and whether the server lives.
-_OPEN = ("/health/", "/v2/health/")
+OPEN = ("/health/", "/v2/health/")
 _GUARDED = ("/v1/", "/api/", "/metrics", "/openapi.json", "/ws")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
@@ -206,7 +210,7 @@ class Fence:
         asks = path.startswith(_GUARDED) or "text/event-stream" in headers.get("accept", "")
         if (changes or asks) and not self._own(headers):
             return Problem("forbidden", "a page of another origin may not do this", "origin")
-        if path.startswith(_OPEN) or not path.startswith(_GUARDED) or path == "/v1/session":
+        if path.startswith(OPEN) or not path.startswith(_GUARDED) or path == "/v1/session":
             return None
         if headers.get("origin", "").lower() in self.origins and scope.get("method") == "OPTIONS":
             return None
@@ -253,6 +257,23 @@ def _preflight(origin: str) -> ASGIApp:
     )
 
 
+class TooLarge(Problem):
+    """A body that is; `more` of it may still come."""
+
+    def __init__(self, more: bool = True):
+        super().__init__("too_large", f"at most {BODY_BYTES} bytes", "body")
+        self.more = more
+
+
+async def _linger(receive: Receive) -> None:
+    """Takes in what still comes of a body, and lets it go."""
+    size, more = 0, True
+    while more and size < LINGER_BYTES:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
+
+
 class Gate:
     """Bodies: how large, of which type, and JSON without tricks."""
 
@@ -266,6 +287,11 @@ class Gate:
             body = await asyncio.wait_for(self._body(scope, receive), BODY_S)
         except TimeoutError:
             problem = Problem("bad_request", f"the body did not come in within {BODY_S:g} s")
+            return await refuse(problem, scope, receive, send)
+        except TooLarge as problem:
+            if problem.more and "expect" not in Headers(scope=scope):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(_linger(receive), LINGER_S)
             return await refuse(problem, scope, receive, send)
         except Problem as problem:
             return await refuse(problem, scope, receive, send)
@@ -286,18 +312,17 @@ class Gate:
         headers = Headers(scope=scope)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:12]) > BODY_BYTES:
-            raise Problem("too_large", f"at most {BODY_BYTES} bytes", "body")
-        parts, size = [], 0
-        while True:
+            raise TooLarge()
+        parts, size, more = [], 0, True
+        while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return None
             parts.append(message.get("body", b""))
             size += len(parts[-1])
+            more = message.get("more_body", False)
             if size > BODY_BYTES:
-                raise Problem("too_large", f"at most {BODY_BYTES} bytes", "body")
-            if not message.get("more_body", False):
-                break
+                raise TooLarge(more)
         body = b"".join(parts)
         if body:
             kind = headers.get("content-type", "")

@@ -49,6 +49,7 @@ class Service:
     Attributes:
       metrics: what /metrics tells.
       fault: why it can not become ready, "" for no reason; `on_fault` is called when it comes.
+      on_warm: called in a thread when all is compiled, before it is ready.
       host: threads for the rules, which are Python and do not belong on an event loop.
     """
 
@@ -57,6 +58,7 @@ class Service:
         self.programs = Programs(settings.batches, KEPT if settings.lazy else None)
         self.fault = ""
         self.on_fault: Callable[[], None] = lambda: None
+        self.on_warm: Callable[[], None] = lambda: None
         self._warm = threading.Event()
         self._heard = time.monotonic()
         self._stopping = False
@@ -144,6 +146,7 @@ class Service:
                             if self._stopping:
                                 return
                             self.programs.make(key, rows)
+            self.on_warm()
             self._warm.set()
         except Exception as error:
             LOG.exception("the warm-up failed")

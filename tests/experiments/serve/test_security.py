@@ -107,6 +107,33 @@ def test_beyond_loopback_a_token_is_needed(tmp_path):
     assert (again.play, again.fresh) == (keys.play, False)
 
 
+def test_a_body_that_is_too_large_is_taken_in_before_it_is_refused():
+    """Who is cut off while he sends does not get to read why."""
+    taken, sent = [], []
+
+    async def receive():
+        taken.append(1)
+        return {"type": "http.request", "body": b" " * (1 << 18), "more_body": len(taken) < last}
+
+    async def send(message):
+        sent.append(message)
+
+    for length, last, more in ((b"1310720", 5, {}), (b"99999999", 10**6, {}), (b"9", 8, {}),
+                               (b"1310720", 5, {b"expect": b"100-continue"})):  # fmt: skip
+        headers = {b"content-length": length, b"content-type": b"application/json", **more}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/v1/move",
+            "headers": [*headers.items()],
+        }
+        taken.clear()
+        asyncio.run(security.Gate(None)(scope, receive, send))
+        most = security.LINGER_BYTES >> 18
+        assert len(taken) == (0 if more else min(last, most))
+        assert sent[-2]["status"] == 413
+
+
 def test_a_page_swaps_its_code_once_for_a_cookie(tmp_path):
     app = fenced(tmp_path, host="0.0.0.0")
     code = {"authorization": f"Bearer {app.state.keys.code}"}
@@ -166,4 +193,4 @@ def test_bodies_are_counted_as_they_come(app):
 
     told, sent = asyncio.run(main())
     problem(told, 413, "too_large")
-    assert sent < (1 << 20) + (1 << 18)
+    assert sent < (1 << 20) + security.LINGER_BYTES + (1 << 18)

@@ -38,7 +38,11 @@ def folder():
 
 
 def settings(**changes):
-    plain = dict(
+    return ServeConfig(**(_plain() | changes))
+
+
+def _plain():
+    return dict(
         games=("eight_in_a_row/tictactoe",),
         models=("tiny", "random"),
         models_dir=folder(),
@@ -48,7 +52,11 @@ def settings(**changes):
         batches=(4,),
         deadline_s=20.0,
     )
-    return ServeConfig(**(plain | changes))
+
+
+def words():
+    """The same settings as `jaxgames serve` takes them."""
+    return [f"serve.{k}={json.dumps(v)}" for k, v in _plain().items()]
 
 
 def served(batches=(4,)):
