@@ -42,6 +42,8 @@ PATIENCE_S = 900.0
 TREE_NODES = 120
 
 _LOG = logging.getLogger(__name__)
+#: What a table tells of an error that is nobody's but ours.
+FAILED = Problem("internal", "the server failed; its log says why")
 
 
 # ---- tables ----
@@ -154,10 +156,10 @@ class Tables:
 
                 await self.alone(sitting, move)
             except Problem as problem:
-                table.error = {"seat": seat, "detail": problem.detail}
+                table.error = {"seat": seat, "code": problem.code, "detail": problem.detail}
             except Exception:
                 _LOG.exception("seat %d of a table did not move", seat)
-                table.error = {"seat": seat, "detail": "the server failed; its log says why"}
+                table.error = {"seat": seat, "code": FAILED.code, "detail": FAILED.detail}
             if table.error:
                 table.changed()
 
@@ -199,7 +201,13 @@ class Tables:
         table = sitting.table
         if sitting.job is not None and not sitting.job.done():
             raise Problem("conflict", "an analysis is under way: cancel it first")
-        table.job = {"state": "running", "done": 0, "total": len(plies), "error": None}
+        table.job = {
+            "state": "running",
+            "done": 0,
+            "total": len(plies),
+            "error": None,
+            "code": None,
+        }
         table.changed()
         sitting.job = self._task(self._analyse(sitting, sitter, plies))
 
@@ -226,10 +234,10 @@ class Tables:
         except asyncio.CancelledError:
             job["state"] = "cancelled"
         except Problem as problem:
-            job.update(state="failed", error=problem.detail)
+            job.update(state="failed", error=problem.detail, code=problem.code)
         except Exception:
             _LOG.exception("an analysis failed")
-            job.update(state="failed", error="the server failed; its log says why")
+            job.update(state="failed", error=FAILED.detail, code=FAILED.code)
         table.changed()
 
     async def _look_at(self, sitting: Sitting, sitter: Sitter, ply: int) -> None:

@@ -219,7 +219,11 @@ def test_a_machine_that_fails_says_why_and_nothing_is_played_for_it(monkeypatch)
         monkeypatch.setattr(service, "think", broken)
         await guest.move(view, "a1")
         view = await guest.settled(view)
-        assert view["error"] == {"seat": 1, "detail": "the search failed: ValueError"}
+        assert view["error"] == {
+            "seat": 1,
+            "code": "internal",
+            "detail": "the search failed: ValueError",
+        }
         assert view["plies"] == 1
         monkeypatch.setattr(service, "think", real)
         view = await guest.post(f"/{view['id']}/run", viewer="0", on=True)
@@ -393,7 +397,7 @@ def test_the_whole_game_is_analysed_and_the_played_moves_are_judged():
             await guest.move(view, view["legal"][0]["text"])
             view = await guest.settled(view)
         view = await guest.analysed(view)
-        assert view["job"] == {"state": "done", "done": 5, "total": 5, "error": None}
+        assert view["job"] == {"state": "done", "done": 5, "total": 5, "error": None, "code": None}
         assert [row["ply"] for row in view["values"]] == [0, 1, 2, 3, 4]
         past = await guest.get(f"/{view['id']}", viewer="0", ply=0)
         assert past["analysis"]["played"]["text"] == view["history"][0]["text"]
