@@ -301,8 +301,11 @@ def evaluate_paired(
     capacity: int | None = None,
     resamples: int = 2000,
     progress: Callable[[int, int], None] | None = None,
+    alone: bool = False,
 ) -> Evaluation:
     """A against B on `pairs` deals, each played once per seating (see `seatings`).
+
+    With `alone` in those seatings only in which A holds one team, of which its win rate is.
 
     The cards of deal n follow from (seed, n) alone, and so do the draws of agents whose rows
     are independent (`Agent`): more pairs prolong a shorter run. A search draws for its whole
@@ -318,6 +321,8 @@ def evaluate_paired(
         raise ValueError(f"pairs: at least 1, got {pairs}")
     testing = sprt is not None and sprt.enabled
     lineup = seatings(game.num_teams)
+    if alone:
+        lineup = lineup[(lineup == 0).sum(axis=1) == 1]
     size = len(lineup)
     # A test never looks before `look` groups are there, and compiles for one shape.
     look = min(sprt.look, max(MAX_GAMES // size, 1), pairs) if testing else pairs
@@ -342,7 +347,7 @@ def evaluate_paired(
     test = None
     if testing:
         test = dict(dataclasses.asdict(sprt), verdict=verdict, ratio=ratio, bounds=sprt.bounds)
-    return _evaluation(game, (a, b), parts, pairs, seed, resamples, start, test)
+    return _evaluation(game, (a, b), lineup, parts, pairs, seed, resamples, start, test)
 
 
 def round_robin(
@@ -380,7 +385,7 @@ def round_robin(
     found, count = {}, pairs * len(lineup)
     for n, (i, j) in enumerate(meetings):
         part, two = played[n * count : (n + 1) * count], (seats[i], seats[j])
-        found[i, j] = _evaluation(game, two, [part], pairs, seed, resamples, start, None)
+        found[i, j] = _evaluation(game, two, lineup, [part], pairs, seed, resamples, start, None)
     return found
 
 
@@ -415,9 +420,8 @@ def play_groups(
     return join(parts)[:total]
 
 
-def _evaluation(game, seats, parts, pairs, seed, resamples, start, test) -> Evaluation:
-    """What the first `pairs` groups of `parts` show of two agents."""
-    lineup = seatings(game.num_teams)
+def _evaluation(game, seats, lineup, parts, pairs, seed, resamples, start, test) -> Evaluation:
+    """What the first `pairs` groups of `parts` show of two agents in the seatings `lineup`."""
     places = _places(game, parts, len(lineup))[:pairs]
     count = places.shape[0] * len(lineup)
     return Evaluation(

@@ -380,6 +380,7 @@ def _strength(
             settings.pairs,
             seed,
             opening=settings.opening,
+            alone=True,
         )
         say(f"  {played.winrate} against {name} over {played.alone.size} games")
         found[name] = {"games": played.alone.size, "even": played.even, **vars(played.winrate)}
