@@ -150,8 +150,8 @@ def run(
         report.update(rows=rows, compared=compared(rows, beside))
 
     tell()  # what is there stays, also where nothing is left to do
-    # Seed by seed: what is there when it has to end is a table of all variants.
-    number, work = 0, [(one, seed) for seed in seeds for one in wanted]
+    # All seeds of one, then the next: compiling a variant takes longer than training it.
+    number, work = 0, [(one, seed) for one in wanted for seed in seeds]
     try:
         for number, (one, seed) in enumerate(work):
             name = one.variant.name
