@@ -204,8 +204,6 @@ class Config:
             require(fit, field, f"0 to 4294967295, got {getattr(self, field)}")
         require(len(set(self.seeds)) == len(self.seeds), "seeds", "each seed once")
         require(not (self.seeds and self.run.resume), "seeds", "resume one run at a time")
-        alone = self.population.members == 1 or not self.curriculum.stages
-        require(alone, "population", "1 member with a curriculum")
 
 
 @functools.cache

@@ -7,6 +7,7 @@ games become programs: stages whose sizes are data of one program share it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,8 +70,6 @@ class Ladder:
         self.whole, self.config, self.kind = config, config.curriculum, kind
         if not kind.staged:
             raise ConfigError(_KEY, f"the agent {config.agent} has no curriculum")
-        if config.population.members > 1:
-            raise ConfigError("population.members", "1 with a curriculum, whose stage all share")
         if not config.train.eval.every and not self.config.max_updates:
             rule = "set this or curriculum.max_updates, or no stage is ever left"
             raise ConfigError("train.eval.every", rule)
@@ -105,12 +104,14 @@ class Ladder:
         """Of a stage, without blanks."""
         return ",".join(self.config.stages[stage].split())
 
-    def move(self, state: TrainState, old: int, new: int, learner: Learner) -> TrainState:
-        """`state` at another stage, in the learner of that stage."""
+    def move(self, state: TrainState, old: int, new: int, members: int = 1) -> TrainState:
+        """`state` at another stage, in the learner of that stage; of a population all members."""
         mix = self.config.mix(new)
         if self.programs[old] == self.programs[new] and not self.config.hard:
-            return curriculum.with_mix(state, mix)
-        return curriculum.carry(state, learner, mix)
+            moved = functools.partial(curriculum.with_mix, mix=mix)
+        else:
+            moved = functools.partial(curriculum.carry, learner=self.learner(new), mix=mix)
+        return (moved if members == 1 else jax.vmap(moved))(state)
 
     def judge(
         self, standing: dict[str, Any], updates: int, measured: bool
@@ -122,9 +123,9 @@ class Ladder:
 
     def measured(self, stage: int, firsts: Sequence[np.ndarray]) -> dict[str, float]:
         """Metrics of an evaluation at `stage`; `firsts` are the shares of first places in the games
-        against each opponent."""
-        scores = np.concatenate([part.ravel() for part in firsts])
-        self._score = score = ratings.wilson(float(scores.sum()), scores.size)
+        against each opponent. All games count alike."""
+        won = sum(float(part.sum()) for part in firsts)
+        self._score = score = ratings.wilson(won, sum(part.size for part in firsts))
         name = f"curriculum/winrate/{self.name(stage)}"
         bounds = {name: score.mean, f"{name}/low": score.low, f"{name}/high": score.high}
         return {"curriculum/stage": float(stage), **bounds}

@@ -1,4 +1,4 @@
-"""The loop around a learner: chunks, evaluation, metrics, checkpoints, the best bundle.
+"""The loop around a learner: chunks, metrics, checkpoints, the best bundle.
 
 Nothing in here changes what is learnt, except the end of the learning rate's schedule: the
 share of the budget that is spent. With a budget in chunks a run is a function of its
@@ -10,7 +10,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import functools
 import pathlib
 import time
 from collections.abc import Callable
@@ -20,11 +19,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from algorithms import agents, arena, bundle, ratings
+from algorithms import agents, bundle, ratings
 from algorithms.checkpoint import Checkpoints
 from algorithms.learner import TrainState
 from configs import ConfigError, make_game
-from experiments import errors, evolution, figures, health, pool, run_folder, showcase
+from experiments import errors, evaluation, evolution, figures, health, run_folder
+from experiments.evaluation import Evaluator
 from experiments.figures import Position
 from experiments.interrupts import Interrupts
 from experiments.kinds import KINDS
@@ -40,6 +40,7 @@ class Trainer:
     """One sitting of a run. Raises ConfigError for settings that the game can not meet."""
 
     folder: run_folder.RunFolder
+    interrupts: Interrupts
 
     def __init__(self, resolved, progress: Progress):
         self.resolved, self.config = resolved, resolved.config
@@ -85,10 +86,7 @@ class Trainer:
             numbers = (self.config.population, self.settings.optim, self.config.seed)
             self.evolution = evolution.Evolution(*numbers)
             self.learner = self.evolution.learner(self.learner)
-        self.agents = self.kind.players(self.model, self.config)
-        self.opponents = {
-            name: figures.opponent(name, self.game) for name in self.config.train.eval.opponents
-        }
+        self.evaluator = Evaluator(self.config, self.kind, self.game, self.model, self._wait)
 
     @property
     def _stage(self) -> int:
@@ -107,18 +105,18 @@ class Trainer:
         self.folder = folder
         with (
             Checkpoints(folder.path / "ckpt", self.config.train.keep) as saved,
-            Interrupts(self._first_interrupt, self._second_interrupt) as interrupts,
+            Interrupts(self._first_interrupt, self._second_interrupt) as self.interrupts,
         ):
             state = None
             try:
-                state = interrupts.run(lambda: self._start(saved))
+                state = self.interrupts.run(lambda: self._start(saved))
                 while not self._finished():
-                    state = self._chunk(state, saved, interrupts)
-                    if interrupts.wanted:
+                    state = self._chunk(state, saved)
+                    if self.interrupts.wanted:
                         break
                 self._save(state, saved)
-                self._leave_if_wanted(interrupts)
-                result = self._final(state, interrupts)
+                self._leave_if_wanted()
+                result = self._final(state)
             except errors.Interrupted:
                 folder.status("interrupted", **self._where(state))
                 raise
@@ -173,15 +171,13 @@ class Trainer:
             rule = str(error).removeprefix("agent: ")
             raise ConfigError("train.start", f"{spec} can not be begun with ({rule})") from None
 
-    def _chunk(self, state: TrainState, saved: Checkpoints, interrupts) -> TrainState:
+    def _chunk(self, state: TrainState, saved: Checkpoints) -> TrainState:
         """One chunk and what is due after it."""
         train = self.config.train
         state = self._schedule(state)
         start, first = time.monotonic(), self._chunk_seconds == 0
         before = figures.played(state)
-        state, metrics = interrupts.run(
-            lambda: figures.to_host(self.learner.run_chunk(state)), self._tick
-        )
+        state, metrics = self._wait(lambda: figures.to_host(self.learner.run_chunk(state)))
         seconds = time.monotonic() - start
         self._chunk_seconds = seconds
         self.at.chunks += 1
@@ -206,12 +202,12 @@ class Trainer:
         sick = figures.not_finite(metrics)
         self._score = None
         if self.evolution is not None and not sick:
-            state = self._evolve(state, interrupts)
+            state = self._evolve(state)
             lead = self._lead(state)
         if not sick and train.eval.every and self.at.chunks % train.eval.every == 0:
-            self._score = self._evaluate(lead, interrupts)
+            self._score = self._evaluate(lead)
         if self.ladder is not None and not sick:
-            state = self._climb(state, interrupts)
+            state = self._climb(state)
         self._text = figures.summary(lead, {**metrics, **pace}, self.at.best)
         self._tick()
         if sick or self._score is not None or self.at.chunks % train.save_every == 0:
@@ -228,14 +224,14 @@ class Trainer:
             )
         return state
 
-    def _final(self, state: TrainState, interrupts) -> dict[str, Any]:
+    def _final(self, state: TrainState) -> dict[str, Any]:
         """The last evaluation, and the bundle with its measured strength."""
         settings = self.config.train.eval
         if self.evolution is not None:
-            self._measure(state, interrupts)
+            self._measure(state)
             state = self._lead(state)
         if settings.every and self.at.chunks % settings.every or self.at.best is None:
-            self._evaluate(state, interrupts)
+            self._evaluate(state)
         result = {
             "run": str(self.folder.path),
             "bundle": str(self.folder.path / "best"),
@@ -259,20 +255,19 @@ class Trainer:
         best = bundle.load(self.folder.path / "best", expected, self.game)
         params = jax.tree.map(jnp.asarray, best.params)
         agent = settings.final_agent
-        for name in self.opponents:
-            self._leave_if_wanted(interrupts)
+        for name in self.evaluator.opponents:
+            self._leave_if_wanted()
             # Deals of their own: the ones before chose the weights.
-            evaluation = self._play(
-                params, agent, name, settings.final_pairs, self.config.seed + 1, interrupts
-            )
-            row = {"agent": agent, "opponent": name, **figures.brief(evaluation)}
+            seed = self.config.seed + 1
+            played = self.evaluator.play(params, agent, name, settings.final_pairs, seed)
+            row = {"agent": agent, "opponent": name, **figures.brief(played)}
             result["evaluations"].append(row)
-            self.folder.games("final", evaluation.rows())
+            self.folder.games("final", played.rows())
             self.folder.metric(
                 "eval", best.meta["step"], best.meta["env_steps"], {f"eval/final/{name}": row}
             )
             self.progress.say(
-                f"{agent} against {name}: {evaluation.winrate} over {evaluation.alone.size} games"
+                f"{agent} against {name}: {played.winrate} over {played.alone.size} games"
             )
         strength = {"search": dataclasses.asdict(settings.search), "games": result["evaluations"]}
         bundle.save(self.folder.path / "best", best.params, {**best.meta, "strength": strength})
@@ -280,8 +275,12 @@ class Trainer:
 
     # ---- parts of it ----
 
-    def _leave_if_wanted(self, interrupts: Interrupts) -> None:
-        if interrupts.wanted:
+    def _wait(self, work: Callable[[], Any]) -> Any:
+        """`work()`, while signals are seen and the live line goes on."""
+        return self.interrupts.run(work, self._tick)
+
+    def _leave_if_wanted(self) -> None:
+        if self.interrupts.wanted:
             raise errors.Interrupted(
                 f"interrupted; {self.folder.path} is saved, go on with "
                 f"run.name={self.folder.name} run.resume=true"
@@ -319,40 +318,34 @@ class Trainer:
     def _seconds(self) -> float:
         return self.at.seconds + time.monotonic() - self._began
 
-    def _evaluate(self, state: TrainState, interrupts) -> float:
+    def _evaluate(self, state: TrainState) -> float:
         """Play the opponents; returns the win rate against the first, and keeps best/."""
-        settings = self.config.train.eval
         step, env_steps = int(state.updates), int(state.env_steps)
-        values: dict[str, Any] = {}
-        rates, firsts = [], []
         start = time.monotonic()
-        for name in self.opponents:
-            evaluation = self._play(
-                state.params, settings.agent, name, settings.pairs, self.config.seed, interrupts
-            )
-            rates.append(evaluation.winrate)
-            firsts.append(evaluation.alone)
-            values[f"eval/winrate/{name}"] = evaluation.winrate.mean
-            values[f"eval/winrate/{name}/low"] = evaluation.winrate.low
-            values[f"eval/winrate/{name}/high"] = evaluation.winrate.high
-            values[f"eval/games/{name}"] = evaluation.alone.size
-            self.folder.games(str(step), evaluation.rows())
-        self._show(state, step, interrupts)
+        found = self.evaluator.measure(state.params)
+        for one in found.values():
+            self.folder.games(str(step), one.rows())
+        if shown := self.evaluator.games(state.params, step):
+            record.write(self.folder.path / "games" / f"{step}.jsonl", shown)
+        values = evaluation.told(found)
         if self.ladder is not None:
-            values |= self.ladder.measured(self._stage, firsts)
-        if settings.rated:
-            values |= self._rate(state, interrupts)
+            values |= self.ladder.measured(self._stage, [one.alone for one in found.values()])
+        if self.config.train.eval.rated:
+            former = [] if self.learner.members is None else self.learner.members(state)
+            values |= self.evaluator.ratings(state.params, former)
         values["time/eval"] = time.monotonic() - start
         self._metric("eval", step, env_steps, values)
-        texts = [f"{n} {r}" for n, r in zip(self.opponents, rates, strict=True)]
-        self.progress.say(f"update {step}: {settings.agent} against {', '.join(texts)}", **values)
-        if figures.is_better(rates[0], self.at.best):
+        texts = ", ".join(f"{name} {one.winrate}" for name, one in found.items())
+        agent = self.config.train.eval.agent
+        self.progress.say(f"update {step}: {agent} against {texts}", **values)
+        first = next(iter(found.values()))
+        if figures.is_better(first.winrate, self.at.best):
             best = self.at.best
-            self._bundle(state, rates[0], evaluation.alone.size)
-            if best is None or rates[0].mean >= best["mean"]:
-                best = vars(rates[0])
+            self._bundle(state, first.winrate, first.alone.size)
+            if best is None or first.winrate.mean >= best["mean"]:
+                best = vars(first.winrate)
             self.at.best = dict(best)
-        return rates[0].mean
+        return first.winrate.mean
 
     def _lead(self, state: TrainState) -> TrainState:
         """The fittest of a population, without its games and replay; else the learner itself."""
@@ -360,27 +353,21 @@ class Trainer:
             return state
         return evolution.lead(state, self.at.fitness)
 
-    def _measure(self, state: TrainState, interrupts) -> None:
+    def _measure(self, state: TrainState) -> None:
         """Every member's fitness, if a chunk was trained since it was last measured."""
         if self.at.measured == self.at.chunks:
             return
-        agent, pairs = self.config.train.eval.agent, self.config.population.pairs
-
-        def rates(params, seed):
-            return [
-                self._play(params, agent, name, pairs, seed, interrupts).winrate.mean
-                for name in self.opponents
-            ]
-
+        pairs = self.config.population.pairs
+        rates = lambda params, seed: self.evaluator.fitness(params, pairs, seed)  # noqa: E731
         self.at.fitness = self.evolution.measure(state, rates, self.at.chunks)
         self.at.measured = self.at.chunks
 
-    def _evolve(self, state: TrainState, interrupts) -> TrainState:
+    def _evolve(self, state: TrainState) -> TrainState:
         """The next generation of a population, when it is due."""
         if self.at.chunks % self.config.population.every:
             return state
         start = time.monotonic()
-        self._measure(state, interrupts)
+        self._measure(state)
         fitness = self.at.fitness
         state, generation = self.evolution.breed(state, fitness, self.at.chunks)
         lead = self._lead(state)
@@ -391,63 +378,30 @@ class Trainer:
         self.folder.event("generation", step=step, **evolution.event(fitness, generation))
         return state
 
-    def _climb(self, state: TrainState, interrupts) -> TrainState:
+    def _climb(self, state: TrainState) -> TrainState:
         """What the last chunk means for the curriculum; at another stage the weights that were
-        promoted are left as a bundle, and what they are measured by begins anew."""
-        old = self.ladder.name(self._stage)
-        now, why = self.ladder.judge(self.at.standing, int(state.updates), self._score is not None)
+        promoted are left as a bundle, and what they are measured by begins anew. A population
+        climbs as its fittest member does."""
+        lead = self._lead(state)
+        old, step = self.ladder.name(self._stage), int(lead.updates)
+        now, why = self.ladder.judge(self.at.standing, step, self._score is not None)
         before, self.at.standing = self._stage, now
         if not why:
             return state
-        new, step = self.ladder.name(self._stage), int(state.updates)
+        new = self.ladder.name(self._stage)
         if why != "demoted":
-            meta = self._meta(step=step, env_steps=int(state.env_steps), stage=old)
-            bundle.save(self.folder.path / "stages" / str(before), state.params, meta)
+            meta = self._meta(step=step, env_steps=int(lead.env_steps), stage=old)
+            bundle.save(self.folder.path / "stages" / str(before), lead.params, meta)
         self.folder.event("stage", step=step, was=old, stage=new, why=why)
         self.progress.say(f"update {step}: {why} from {old} to {new}")
         self._enter()
-        self.at.best, self._chunk_seconds = None, 0.0
-        work = lambda: self.ladder.move(state, before, self._stage, self.learner)  # noqa: E731
-        return interrupts.run(work, self._tick)
-
-    def _play(self, params, agent, opponent, pairs, seed, interrupts) -> arena.Evaluation:
-        seat = agents.Seat(self.agents[agent], params)
-        opening = self.config.train.eval.opening
-        work = lambda: arena.evaluate_paired(  # noqa: E731
-            self.game, seat, self.opponents[opponent], pairs, seed, opening=opening
-        )
-        return interrupts.run(work, self._tick)
-
-    def _show(self, state: TrainState, step: int, interrupts) -> None:
-        """Games against the first opponent for people to look at, in games/<step>.jsonl."""
-        settings, game = self.config.train.eval, self.game
-        other = next(iter(self.opponents))
-        mine = (agents.Seat(self.agents[settings.agent], state.params), settings.agent)
-        shown = []
-        for number in range(settings.games):
-            held = number % game.num_teams  # a seat of each team in turn
-            who = [mine if t == held else (self.opponents[other], other) for t in game.team_of]
-            seed = (self.config.seed + 1009 * step + number) % 2**32
-            play = functools.partial(
-                showcase.play, game, *zip(*who, strict=True), seed, {"step": step}
-            )
-            shown.append(interrupts.run(play, self._tick))
-        if shown:
-            record.write(self.folder.path / "games" / f"{step}.jsonl", shown)
-
-    def _rate(self, state: TrainState, interrupts) -> dict[str, float]:
-        """Ratings of the learner among former selves and the opponents, see `pool`."""
-        settings = self.config.train.eval
-        former = [] if self.learner.members is None else self.learner.members(state)
-        seats = pool.seats(self.agents[settings.agent], state.params, former, settings.rated)
-        numbers = (settings.rated_pairs, self.config.seed, settings.opening)
-        return interrupts.run(
-            lambda: pool.rate(self.game, self.opponents | seats, *numbers), self._tick
-        )
+        self.at.best, self.at.measured, self._chunk_seconds = None, 0, 0.0
+        members = self.config.population.members
+        return self._wait(lambda: self.ladder.move(state, before, self._stage, members))
 
     def _bundle(self, state: TrainState, rate: ratings.Interval, games: int) -> None:
         strength = {
-            "opponent": next(iter(self.opponents)),
+            "opponent": next(iter(self.evaluator.opponents)),
             "agent": self.config.train.eval.agent,
             "games": games,
             **vars(rate),

@@ -82,11 +82,11 @@ def resident():
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
 def test_memory_is_flat_over_two_hundred_chunks():
     game, model = toy()
-    config = dataclasses.replace(MUZERO, replay_bytes=40_000, chunk_updates=1)
+    config = dataclasses.replace(MUZERO, replay_bytes=20_000, chunk_updates=1)
     learner = muzero.make(game, model, config)
     state = learner.init(jax.random.key(0))
     budget = size(jax.eval_shape(lambda: state.replay))
-    assert budget <= 40_000 and state.replay.game.shape[0] < 64
+    assert budget <= 20_000 and state.replay.game.shape[0] < 64
     seen = []
     for chunk in range(200):
         state, metrics = learner.run_chunk(state)

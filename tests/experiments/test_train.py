@@ -179,9 +179,9 @@ def test_half_and_half_equals_whole(finished, tmp_path, monkeypatch):
     """Stopped after 2 of 4 chunks and resumed: every bit of the state is the same."""
     chunk = training.Trainer._chunk
 
-    def stop_early(self, state, saved, interrupts):
-        state = chunk(self, state, saved, interrupts)
-        interrupts.wanted = self.at.chunks == 2
+    def stop_early(self, state, saved):
+        state = chunk(self, state, saved)
+        self.interrupts.wanted = self.at.chunks == 2
         return state
 
     monkeypatch.setattr(training.Trainer, "_chunk", stop_early)

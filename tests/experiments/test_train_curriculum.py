@@ -111,7 +111,10 @@ def test_the_ladder_can_be_drawn(runs):
     for row in evaluated:
         name = f"curriculum/winrate/{NAMES[int(row['curriculum/stage'])]}"
         assert row[f"{name}/low"] <= row[name] <= row[f"{name}/high"]
-        assert row["eval/winrate/random"] == row[name]
+        # A stage is judged by the games against all opponents of the preset together.
+        games = {bot: row[f"eval/games/{bot}"] for bot in ("threat", "random")}
+        won = sum(row[f"eval/winrate/{bot}"] * number for bot, number in games.items())
+        assert row[name] == pytest.approx(won / sum(games.values()))
 
 
 @pytest.mark.slow
@@ -149,7 +152,6 @@ def test_lights_look_at_the_present_stage():
         (["curriculum.stages=['rows=999','rows=4']"], "'rows=999': rows: a whole number 1 to 200"),
         (["curriculum.stages=['players=2','players=3']"], "can not be played together"),
         (["train.eval.every=0"], "train.eval.every: set this or curriculum.max_updates"),
-        (["population.members=4"], "1 member with a curriculum"),
         (["train.eval.opponents=[threats]"], "train.eval.opponents: unknown name 'threats'"),
         (["curriculum.start=elsewhere"], "curriculum.start: one of"),
         (["dqn.replay_bytes=2000"], r"dqn.replay_bytes: at least \d+ for 4 steps of 4 games"),
@@ -160,6 +162,28 @@ def test_what_can_not_be_is_named_before_anything_runs(texts, message):
     kept = [text for text in TINY if text.split("=")[0] not in keys]
     with pytest.raises(configs.ConfigError, match=message):
         trainer(*kept, *texts)
+
+
+@pytest.mark.slow
+def test_a_population_climbs_as_its_fittest_does(tmp_path):
+    """Through promotions and another program; two halves are the whole, bit for bit."""
+    texts = [*TINY, "population.members=2", "population.every=1", "population.pairs=2"]
+    texts += [f"run.dir={tmp_path}"]
+    result = experiments.train("", [*texts, "run.name=whole"])
+    half = [text for text in texts if not text.startswith("train.chunks")]
+    experiments.train("", [*half, "run.name=part", "train.chunks=2"])
+    again = [f"run.dir={tmp_path}", "run.name=part", "run.resume=true", "train.chunks=4"]
+    experiments.train("", again)
+    whole, part = (last_state(tmp_path / name) for name in ("whole", "part"))
+    assert whole.actor.states.cells.shape == (2, 4, 5, 5)
+    assert bits(whole) == bits(part)
+    np.testing.assert_allclose(whole.hyper["mix"], np.array([[1, 2, 4]] * 2) / 7, rtol=1e-6)
+    assert not np.array_equal(*whole.hyper["learning_rate"])
+    stages = [e for e in rows(tmp_path / "whole" / "events.jsonl") if e["event"] == "stage"]
+    assert [(e["step"], e["was"]) for e in stages] == [(2, NAMES[0]), (4, NAMES[1])]
+    assert result["stage"] == NAMES[2] and len(result["population"]["fitness"]) == 2
+    meta = bundle.read_meta(tmp_path / "whole" / "stages" / "0")
+    assert meta["stage"] == NAMES[0] and meta["step"] == 2
 
 
 @pytest.mark.slow
