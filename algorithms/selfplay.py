@@ -84,6 +84,17 @@ def _fresh(game, deal_key, opening_key, games, opening_plies, deal) -> Actor:
     )
 
 
+def item(game: Game, more: Callable[[State, Array], dict[str, Any]]) -> dict[str, Any]:
+    """Shapes and dtypes of what a replay keeps of a step of one game: the position, the action,
+    the rewards before it, and what a learner keeps besides, `more(state, float32[T])`."""
+
+    def one(key):
+        state, none = game.init(key), jnp.zeros(game.num_teams, jnp.float32)
+        return dict(state=state, action=jnp.int32(0), returns=none) | more(state, none)
+
+    return jax.eval_shape(one, jax.random.key(0))
+
+
 def sample(key: Array, logits: Array) -> Array:
     """An action for each row of masked logits [B, A], int32[B]: one random number a row
     instead of one per action, which on a CPU is much of the cost of acting."""

@@ -163,19 +163,14 @@ def make(game: Game, model: Model, config: Config, stages: Stages | None = None)
 
 def _item(game) -> Any:
     """Shapes of what the replay keeps of a step of one game."""
-
-    def item(key):
-        none = jnp.zeros(game.num_teams, jnp.float32)
-        return dict(
-            state=game.init(key),
-            action=jnp.int32(0),
-            returns=none,
+    return selfplay.item(
+        game,
+        lambda state, none: dict(
             weights=jnp.zeros(game.num_actions, jnp.float16),
             train_policy=jnp.bool_(False),
             root_value=none,
-        )
-
-    return jax.eval_shape(item, jax.random.key(0))
+        ),
+    )
 
 
 def _init(game, model, config, replay, stages, key, params=None, mix=None) -> TrainState:

@@ -175,19 +175,10 @@ def make(game: Game, model: Model, config: Config, stages: Stages | None = None)
 
 def _item(game) -> Any:
     """Shapes of what the replay keeps of a step of one game."""
-
-    def item(key):
-        none = jnp.zeros(game.num_teams, jnp.float32)
-        return dict(
-            state=game.init(key),
-            action=jnp.int32(0),
-            returns=none,
-            reward=none,
-            done=jnp.bool_(False),
-            taught=jnp.int32(0),
-        )
-
-    return jax.eval_shape(item, jax.random.key(0))
+    return selfplay.item(
+        game,
+        lambda state, none: dict(reward=none, done=jnp.bool_(False), taught=jnp.int32(0)),
+    )
 
 
 def _init(game, model, config, replay, stages, key, params=None, mix=None) -> DQNState:

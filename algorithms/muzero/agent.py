@@ -91,13 +91,11 @@ def search_agent(
 ) -> Agent:
     """A search in the learned model, `config` in one world whatever it says of worlds."""
     config = dataclasses.replace(config, num_worlds=1, num_candidates=0)
-
-    def think(params, key, states):
-        return play.search(game, model, config, thinking, params, batch_key(key), states)
+    searcher = play.Searcher(game, model, config, thinking)
 
     def act(params, key, states, player):
         del player
-        return think(params, key, states).action
+        return searcher.search(params, batch_key(key), states).action
 
     def tell(done):
         out = done.out
@@ -115,17 +113,14 @@ def search_agent(
 
     def analyse(params, key, states, player):
         del player
-        return tell(think(params, key, states))
+        return tell(searcher.search(params, batch_key(key), states))
 
     def begin(params, key, states, player):
         del player
-        return play.begin(game, model, config, thinking, params, key, states)
-
-    def advance(params, begun, count):
-        return play.advance(game, model, config, thinking, params, begun, count)
+        return searcher.begin(params, key, states)
 
     def read(begun):
-        return tell(play.finish(game, model, config, thinking, begun))
+        return tell(searcher.finish(begun))
 
     def told(begun):
         tree = begun.search.tree
@@ -142,7 +137,7 @@ def search_agent(
 
     rounds = Rounds(
         begin=begin,
-        advance=advance,
+        advance=searcher.advance,
         read=read,
         outline=told,
         simulations=config.num_simulations,

@@ -86,27 +86,6 @@ def look(model: Model, params: Any, states: State, heated: Array | None = None) 
     return view, jax.vmap(viewer.observe)(states, player, view)
 
 
-def search(
-    game: Game,
-    model: Model,
-    config: SearchConfig,
-    thinking: Thinking,
-    params: Any,
-    key: Array,
-    states: State,
-    view: Any = None,
-) -> Thought:
-    """Searches from `states` [B]; consumes `key`.
-
-    `view` [B, ...] is chosen by `look` where it is not given. What the mover can not know is
-    drawn anew first, once (`game.resample`).
-    """
-    begun = begin(game, model, config, thinking, params, key, states, view)
-    return finish(
-        game, model, config, thinking, advance(game, model, config, thinking, params, begun)
-    )
-
-
 class Begun(NamedTuple):
     """A search under way; a pytree. `search` is of the two sides where the search is paranoid."""
 
@@ -116,64 +95,71 @@ class Begun(NamedTuple):
     root: Root
 
 
-def begin(
-    game: Game,
-    model: Model,
-    config: SearchConfig,
-    thinking: Thinking,
-    params: Any,
-    key: Array,
-    states: State,
-    view: Any = None,
-) -> Begun:
-    """`search` before its first simulation. Rows with keys of their own, key[B], are searched as
-    if each were alone."""
-    deal_key, search_key = split_key(key, 2)
-    player = states.current_player
-    if view is None:
-        view, observation = look(model, params, states)
-    else:
-        observation = jax.vmap(model.viewer.observe)(states, player, view)
-    states = jax.vmap(game.resample)(states, player, row_keys(deal_key, player.shape[0]))
-    inner = game.for_search()
-    states = states.replace(game=inner)
-    root, legal = model_search.root(inner, model, params, states, view, observation)
-    if thinking.dynamics == "learned":
-        root = dataclasses.replace(root, embedding=(root.embedding[0], player))
-    seen, _ = _sides(thinking, root, None)
-    return Begun(rounds.start(config.build(), search_key, seen, ~legal), view, legal, root)
+@dataclasses.dataclass(frozen=True)
+class Searcher:
+    """What searches, all at once or some simulations at a time. Hashable.
 
+    Attributes:
+      game: whose positions are searched.
+      model: of its network; `params` below are a brain of it.
+      config: the numbers of the search.
+      thinking: see `Thinking`.
+    """
 
-def advance(
-    game: Game,
-    model: Model,
-    config: SearchConfig,
-    thinking: Thinking,
-    params: Any,
-    begun: Begun,
-    simulations: Array | int | None = None,
-) -> Begun:
-    """So many simulations more, None: all."""
-    inner = game.for_search()
-    if thinking.dynamics == "rules":
-        fn = model_search.rules_fn(inner, model, begun.view, thinking.discount)
-    else:
-        fn = model_search.learned_fn(inner, model, thinking.discount)
-    _, fn = _sides(thinking, begun.root, fn)
-    count = config.num_simulations if simulations is None else simulations
-    net = brain.net(model, params)
-    return begun._replace(search=rounds.advance(config.build(), net, begun.search, fn, count))
+    game: Game
+    model: Model
+    config: SearchConfig
+    thinking: Thinking
 
+    def search(self, params: Any, key: Array, states: State, view: Any = None) -> Thought:
+        """All simulations; see `begin`."""
+        return self.finish(self.advance(params, self.begin(params, key, states, view)))
 
-def finish(
-    game: Game, model: Model, config: SearchConfig, thinking: Thinking, begun: Begun
-) -> Thought:
-    """What came of the simulations so far."""
-    out = rounds.finish(config.build(), begun.search)
-    if thinking.paranoid:
-        out = dataclasses.replace(out, value=of_all(game, begun.root, out.value))
-    action = jax.vmap(model.viewer.to_game)(begun.view, out.action)
-    return Thought(out, begun.view, begun.legal, begun.root, action.astype(jnp.int32))
+    def begin(self, params: Any, key: Array, states: State, view: Any = None) -> Begun:
+        """A search from `states` [B] before its first simulation; consumes `key`.
+
+        Rows with keys of their own, key[B], are searched as if each were alone. `view` [B, ...] is
+        chosen by `look` where it is not given. What the mover can not know is drawn anew first,
+        once (`game.resample`).
+        """
+        model, thinking = self.model, self.thinking
+        deal_key, search_key = split_key(key, 2)
+        player = states.current_player
+        if view is None:
+            view, observation = look(model, params, states)
+        else:
+            observation = jax.vmap(model.viewer.observe)(states, player, view)
+        deal_keys = row_keys(deal_key, player.shape[0])
+        states = jax.vmap(self.game.resample)(states, player, deal_keys)
+        inner = self.game.for_search()
+        states = states.replace(game=inner)
+        root, legal = model_search.root(inner, model, params, states, view, observation)
+        if thinking.dynamics == "learned":
+            root = dataclasses.replace(root, embedding=(root.embedding[0], player))
+        seen, _ = _sides(thinking, root, None)
+        begun = rounds.start(self.config.build(), search_key, seen, ~legal)
+        return Begun(begun, view, legal, root)
+
+    def advance(self, params: Any, begun: Begun, simulations: Array | int | None = None) -> Begun:
+        """So many simulations more, None: all."""
+        model, thinking, inner = self.model, self.thinking, self.game.for_search()
+        if thinking.dynamics == "rules":
+            fn = model_search.rules_fn(inner, model, begun.view, thinking.discount)
+        else:
+            fn = model_search.learned_fn(inner, model, thinking.discount)
+        _, fn = _sides(thinking, begun.root, fn)
+        count = self.config.num_simulations if simulations is None else simulations
+        net = brain.net(model, params)
+        searched = rounds.advance(self.config.build(), net, begun.search, fn, count)
+        return begun._replace(search=searched)
+
+    def finish(self, begun: Begun) -> Thought:
+        """What came of the simulations so far."""
+        out = rounds.finish(self.config.build(), begun.search)
+        if self.thinking.paranoid:
+            out = dataclasses.replace(out, value=of_all(self.game, begun.root, out.value))
+        action = jax.vmap(self.model.viewer.to_game)(begun.view, out.action)
+        return Thought(out, begun.view, begun.legal, begun.root, action.astype(jnp.int32))
 
 
 def _sides(thinking: Thinking, root: Root, fn: Any) -> tuple[Root, Any]:

@@ -91,22 +91,18 @@ def make(game: Game, model: Any, config: Config, stages: Stages | None = None) -
 
 def _item(game, model) -> Any:
     """Shapes of what the replay keeps of a step of one game."""
-
-    def item(key):
-        state, none = game.init(key), jnp.zeros(game.num_teams, jnp.float32)
-        return dict(
+    return selfplay.item(
+        game,
+        lambda state, none: dict(
             state=samples.pack(state),
-            action=jnp.int32(0),
             reward=none,
             done=jnp.bool_(False),
-            returns=none,
             view=model.viewer.focus(state),
             weights=jnp.zeros(model.viewer.num_actions, jnp.float16),
             train_policy=jnp.bool_(False),
             root_value=none,
-        )
-
-    return jax.eval_shape(item, jax.random.key(0))
+        ),
+    )
 
 
 def _init(game, model, config, replay, stages, key, params=None, mix=None) -> TrainState:
@@ -140,7 +136,8 @@ def _searched(game, model, config, params, key, states, ply):
 
     def think(number, key):
         numbers = dataclasses.replace(config.search, num_simulations=number)
-        done = play.search(game, model, numbers, config.thinking, params, key, states, view)
+        searcher = play.Searcher(game, model, numbers, config.thinking)
+        done = searcher.search(params, key, states, view)
         out, root = done.out, done.root
         return out.action, out.action_weights, out.value, out.visits, root.value, root.to_move
 
@@ -406,9 +403,8 @@ def _search_again(game, model, config, replay, params, ring, key) -> ReplayState
     sample = replay.sample(ring, sample_key, config.reanalyse)
     root = jax.tree.map(lambda x: x[:, 0], sample.items)
     states = samples.unpack(game, root["state"])
-    done = play.search(
-        game, model, config.search, config.thinking, params, search_key, states, root["view"]
-    )
+    searcher = play.Searcher(game, model, config.search, config.thinking)
+    done = searcher.search(params, search_key, states, root["view"])
     where = (sample.column, sample.row)
     items = ring.items | dict(
         weights=ring.items["weights"].at[where].set(done.out.action_weights.astype(jnp.float16)),

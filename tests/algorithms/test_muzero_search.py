@@ -86,11 +86,8 @@ def _step(state, action):
 
 @functools.cache
 def _search(game, model, search, thinking):
-    return jax.jit(
-        lambda params, states: play.search(
-            game, model, search, thinking, params, jax.random.key(0), states
-        )
-    )
+    searcher = play.Searcher(game, model, search, thinking)
+    return jax.jit(lambda params, states: searcher.search(params, jax.random.key(0), states))
 
 
 def searched(game, model, states, search=SEARCH, values=NOTHING, rewards=NOTHING, **thinking):
