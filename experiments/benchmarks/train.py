@@ -12,11 +12,14 @@ from typing import Any
 import jax
 
 from algorithms import selfplay
+from algorithms.king import KingConfig
+from algorithms.league import LeagueConfig
 from algorithms.learner import Learner, TrainState
 from algorithms.networks.model import Model
 from algorithms.ppo import rollout
-from configs import make_game
+from configs import ConfigError, make_game
 from experiments.kinds import KINDS
+from experiments.ladder import Ladder
 from jaxgames.core import Game, random_bot
 
 #: Moves in a row of every game, where parts of the time are measured.
@@ -30,12 +33,12 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     the play of the learner alone where it is the bare network's, else it follows from a second
     learner that takes twice the optimiser steps per update.
     """
+    if config.benchmark.switches:
+        return _switches(config, say)
     game = make_game(config).for_search()
     kind = KINDS[config.agent]
     model = kind.model(game, config)
-    settings = getattr(config, kind.section)
-    if hasattr(settings, "teacher_updates"):
-        settings = dataclasses.replace(settings, teacher="", teacher_updates=0)
+    settings = _untaught(getattr(config, kind.section))
     say("compiling")
     learner = kind.make(game, model, settings)
     state, compile_s = _warm(learner, settings, config.seed)
@@ -78,6 +81,54 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
         "game": game.id,
         "parameters": model.num_params(),
         "compile_s": {name: float(f"{s:.3g}") for name, s in compile_s.items()},
+        "rows": rows,
+    }
+
+
+def _untaught(settings: Any) -> Any:
+    """Without the phase of a teacher, where there is one."""
+    if hasattr(settings, "teacher_updates"):
+        return dataclasses.replace(settings, teacher="", teacher_updates=0)
+    return settings
+
+
+def _switches(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
+    """Milliseconds of an update alone, and with each of what a learner can be put into: a league
+    (that of the settings, or one with half of the games), king of the hill, a curriculum at its
+    first stage. Each is a program of its own."""
+    game, kind = make_game(config).for_search(), KINDS[config.agent]
+    if not kind.staged:
+        known = ", ".join(name for name, one in KINDS.items() if one.staged)
+        raise ConfigError("benchmark.switches", f"{known} only, not {config.agent}")
+    model, settings = kind.model(game, config), _untaught(getattr(config, kind.section))
+    league = settings.league if settings.league.share else LeagueConfig(share=0.5)
+    off: dict[str, Any] = {"league": LeagueConfig()}
+    off |= {"rival": "", "rival_share": 0.0} if hasattr(settings, "rival") else {}
+    off |= {"king": KingConfig()} if hasattr(settings, "king") else {}
+    alone = dataclasses.replace(settings, **off)
+    ways = {
+        "alone": kind.make(game, model, alone),
+        "in a league": kind.make(game, model, dataclasses.replace(alone, league=league)),
+    }
+    if hasattr(settings, "king"):
+        crowned = dataclasses.replace(alone, king=KingConfig(enabled=True))
+        ways["as king of the hill"] = kind.make(game, model, crowned)
+    if config.curriculum.stages:
+        ladder = Ladder(dataclasses.replace(config, **{kind.section: alone}), kind)
+        stage = ladder.config.first
+        ways[f"with a curriculum, at {ladder.name(stage)}"] = ladder.learner(stage)
+    rows, compile_s = [], {}
+    for name, learner in ways.items():
+        say(f"compiling and measuring an update {name}")
+        state, compiled = _warm(learner, alone, config.seed)
+        compile_s[f"update {name}"] = float(f"{sum(compiled.values()):.3g}")
+        found = _measure(learner, state, config.benchmark)
+        rows.append(_row(f"update {name}", "ms", [1e3 * s for s in found]))
+    return {
+        "agent": config.agent,
+        "game": game.id,
+        "parameters": model.num_params(),
+        "compile_s": compile_s,
         "rows": rows,
     }
 

@@ -4,6 +4,8 @@ import json
 import os
 import shlex
 
+import pytest
+
 from experiments import cli
 from experiments.resolve import resolve
 from experiments.shell import as_typed
@@ -52,6 +54,33 @@ def test_train_of_ppo_tells_the_parts_apart(capsys, tmp_path, monkeypatch):
     # The two shares make up an update, however busy the machine is meanwhile.
     shares = rows["self-play per update"] + rows["learning per update"]
     assert abs(shares / 1e3 * rows["updates"] - 1) < 0.3
+
+
+@pytest.mark.slow
+def test_what_a_learner_is_put_into_is_measured_beside_it_alone(capsys):
+    stages = "curriculum.stages=['rows=4 cols=4 win_length=3 bucket=4','rows=3 cols=3 bucket=4']"
+    small = ["muzero.games=8", "muzero.steps=4", "muzero.learn_after=16", "muzero.view=4",
+             "muzero_network.focus=false", "game.options.rows=4", "game.options.cols=4",
+             "game.options.win_length=3", stages]  # fmt: skip
+    argv = ["benchmark", "train", "eight_in_a_row/smoke", *small, "benchmark.switches=true"]
+    assert cli.main([*argv, "benchmark.repeats=2", "benchmark.chunks=1", "--json", "--quiet"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    first = "rows=4,cols=4,win_length=3,bucket=4"
+    assert [row["what"] for row in report["rows"]] == [
+        "update alone",
+        "update in a league",
+        "update as king of the hill",
+        f"update with a curriculum, at {first}",
+    ]
+    for row in report["rows"]:
+        assert 0 < row["low"] <= row["value"] <= row["high"] and row["unit"] == "ms"
+
+
+def test_who_has_no_switches_says_so(capsys):
+    argv = ["benchmark", "train", *PPO, "benchmark.switches=true"]
+    assert cli.main(argv) == 2
+    said = "benchmark.switches: alphazero, mcts_dqn, muzero only, not ppo"
+    assert said in capsys.readouterr().err
 
 
 def test_commands_are_shown_as_a_shell_takes_them():
