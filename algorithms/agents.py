@@ -387,8 +387,9 @@ def weights(name: str, model: Model) -> Any:
     theirs = dataclasses.replace(bundle_model(meta, model.game), critic=model.critic)
     wanted, fresh = model.config, {}
     if wanted.advice and not theirs.config.advice:
-        wanted = dataclasses.replace(wanted, advice="", trust=theirs.config.trust)
-        fresh = {"advice": model.init(jax.random.key(0))["advice"]}
+        head = "reasons" if wanted.reasons else "advice"
+        wanted = dataclasses.replace(wanted, advice="", reasons=False, trust=theirs.config.trust)
+        fresh = {head: model.init(jax.random.key(0))[head]}
     for field, want in vars(wanted).items():
         if (has := getattr(theirs.config, field)) != want:
             raise bundle.BundleError(f"network.{field}", f"it has {has!r}, not {want!r}")
@@ -481,7 +482,8 @@ def _network_config(fields: Mapping[str, Any]) -> NetworkConfig:
     """The sizes that a bundle's metadata gives, checked."""
     wanted = {f.name: type(f.default) for f in dataclasses.fields(NetworkConfig)}
     # Bundles from before these settings came; all of them have the defaults.
-    before = {"kind": "conv", "q_head": True, "norm": True, "advice": "", "trust": 3.0}
+    before = {"kind": "conv", "q_head": True, "norm": True, "advice": ""}
+    before |= {"reasons": False, "trust": 3.0}
     fields = before | dict(fields)
     for name in fields.keys() | wanted.keys():
         if name not in wanted:

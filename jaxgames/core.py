@@ -42,6 +42,7 @@ from jaxgames.choose import choose_uniform
 from jaxgames.errors import FieldError as FieldError  # read from here by many
 from jaxgames.errors import PositionError, RulesError, nearest
 from jaxgames.past import Logged, Past
+from jaxgames.reasons import Reasons
 
 Array = jax.Array
 #: A bot: `(state, key) -> action int32[]` for the seat to move. Jittable, one state.
@@ -323,6 +324,11 @@ class Game(abc.ABC):
         """int32[], the place of a leading play's kind in `lead_kinds`; -1: it does not lead."""
         del state, action
         return jnp.int32(-1)
+
+    @property
+    def reasons(self) -> Mapping[str, Callable[[State], Reasons]]:
+        """By the name of a rule bot: what it finds of the actions it weighs. Jittable."""
+        return {}
 
     def read_logs(self, path: str) -> Iterator[Logged]:
         """The decisions in the logs of a file or folder, one `Logged` per match, on the host.

@@ -13,6 +13,8 @@ from flax import nnx
 from jaxgames.core import Game
 
 Array = jax.Array
+WEIGHED = 32  #: width of the network that weighs reasons
+OTHERS = 3.0  #: units behind, of actions that a bot did not look at
 
 
 def _small():
@@ -93,3 +95,34 @@ class Advice(nnx.Module):
     def push(self, vector: Array, advice: Array) -> Array:
         """float32[B, A], what the advised actions' logits gain."""
         return self.trust(vector) * jax.nn.one_hot(advice, self.num_actions)
+
+
+class Weighed(nnx.Module):
+    """What a policy makes of a bot's reasons (`jaxgames.reasons`): one small network judges each
+    action that the bot looked at by the facts about it, and by the position.
+
+    Afresh an action's logit falls by `trust` for every unit that the bot puts it behind its best;
+    so other weights choose, among what the bot finds about equal, as they did before.
+    """
+
+    def __init__(self, num_actions: int, facts: int, hidden: int, trust: float, *, rngs: nnx.Rngs):
+        self.num_actions = num_actions
+        zeros = nnx.initializers.zeros
+        self.fact = nnx.Linear(facts, WEIGHED, rngs=rngs)
+        self.position = nnx.Linear(hidden, WEIGHED, rngs=rngs)
+        self.inner = nnx.Linear(WEIGHED, WEIGHED, rngs=rngs)
+        self.out = nnx.Linear(WEIGHED, 1, use_bias=False, kernel_init=zeros, rngs=rngs)
+        self.direct = nnx.Linear(facts, 1, use_bias=False, kernel_init=zeros, rngs=rngs)
+        self.direct.kernel[...] = self.direct.kernel[...].at[0, 0].set(trust)
+        self.others = nnx.Param(jnp.full((1,), -OTHERS * trust))
+
+    def __call__(self, vector: Array, action: Array, facts: Array) -> Array:
+        """float32[B, A], what each action's logit gains, given the facts float32[B, K, F] about
+        some of them, int32[B, K]; those not looked at gain alike."""
+        x = jax.nn.relu(self.fact(facts) + self.position(vector)[:, None])
+        x = jax.nn.relu(self.inner(x))
+        gain = (self.out(x) + self.direct(facts))[..., 0] - self.others[...]
+        listed = action >= 0
+        base = jnp.broadcast_to(self.others[...], (len(vector), self.num_actions))
+        rows = jnp.arange(len(vector))[:, None]
+        return base.at[rows, jnp.maximum(action, 0)].add(jnp.where(listed, gain, 0.0))

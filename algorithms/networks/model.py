@@ -23,8 +23,9 @@ from flax import nnx
 
 from algorithms import frames
 from algorithms.networks import cards, conv
-from algorithms.networks.heads import Advice, PerAction, Vector
+from algorithms.networks.heads import Advice, PerAction, Vector, Weighed
 from jaxgames.core import Array, Game, State, nearest
+from jaxgames.reasons import Reasons
 
 Params = Any
 #: Rows that an advising bot looks at at once: more of them leave the cache.
@@ -46,7 +47,10 @@ class NetworkConfig:
       norm: cards: LayerNorm at the head of each block.
       advice: a rule bot of the game whose move the network is told and learns to follow or not
         (`algorithms.networks.heads.Advice`); empty: none.
-      trust: what the advised move's logit begins with on top.
+      reasons: it is told, instead of the move alone, what that bot finds of all the moves it looked
+        at (`Game.reasons`, `algorithms.networks.heads.Weighed`).
+      trust: what the advised move's logit begins with on top; with reasons, what a move's logit
+        loses for each unit that the bot puts it behind.
     """
 
     channels: int = 32
@@ -57,11 +61,14 @@ class NetworkConfig:
     q_head: bool = True
     norm: bool = True
     advice: str = ""
+    reasons: bool = False
     trust: float = 3.0
 
     def __post_init__(self):
         if not isinstance(self.advice, str):
             raise ValueError(f"advice: the name of a rule bot, or empty, got {self.advice!r}")
+        if self.reasons and not self.advice:
+            raise ValueError("reasons: needs a network.advice, the bot whose reasons they are")
         if not 0.0 <= self.trust <= 100.0:
             raise ValueError(f"trust: 0 to 100, got {self.trust}")
         if self.kind not in ("conv", "cards"):
@@ -116,9 +123,13 @@ class Network(nnx.Module):
             head = functools.partial(PerAction, game, c.channels, c.hidden)
         self.value = Vector(c.hidden, (game.num_teams,), rngs=rngs)
         self.critic, self.q_head = critic, c.q_head and not critic
-        self.advised = bool(c.advice) and not critic
+        self.weighs = c.reasons and not critic
+        self.advised = bool(c.advice) and not c.reasons and not critic
         if not critic:
             self.policy = head(1, rngs=rngs)
+        if self.weighs:
+            facts = reasons_spec(game, c.advice).facts.shape[-1]
+            self.reasons = Weighed(game.num_actions, facts, c.hidden, c.trust, rngs=rngs)
         if self.advised:
             self.advice = Advice(game.num_actions, c.hidden, c.trust, rngs=rngs)
         if self.q_head:
@@ -134,6 +145,9 @@ class Network(nnx.Module):
     def logits(self, x: Array, vector: Array, observation: dict[str, Array]) -> Array | None:
         if self.critic:
             return None
+        if self.weighs:
+            weighed = self.reasons(vector, observation["considered"], observation["facts"])
+            return self.policy(x, vector)[..., 0] + weighed
         if not self.advised:
             return self.policy(x, vector)[..., 0]
         heard = self.advice.hear(vector, observation["advice"])
@@ -174,18 +188,26 @@ class Model:
         all that this network has to be told.
 
         That is `game.observe`, and for an advised network "advice" int32[B]: what its bot would
-        play, which hangs on the position alone; -1 for seats that are not to move.
+        play, which hangs on the position alone; -1 for seats that are not to move. One that is
+        told reasons also gets "considered" int32[B, K], -1 for seats that are not to move, and
+        "facts" float32[B, K, F]; see `jaxgames.reasons`.
         """
         seat = states.current_player if player is None else player
         seen = jax.vmap(self.game.observe)(states, seat)
-        if not self.config.advice:
+        name = self.config.advice
+        if not name:
             return seen
-        bot = self.game.bots[self.config.advice]
-        ask = functools.partial(bot, key=jax.random.key(0))
-        advice = jax.lax.map(ask, states, batch_size=ADVICE_ROWS).astype(jnp.int32)
-        if player is not None:
-            advice = jnp.where(player == states.current_player, advice, -1)
-        return seen | {"advice": advice}
+        mine = jnp.ones(seat.shape, bool) if player is None else player == states.current_player
+        if self.config.reasons:
+            ask = self.game.reasons[name]
+        else:
+            ask = functools.partial(self.game.bots[name], key=jax.random.key(0))
+        said = jax.lax.map(ask, states, batch_size=ADVICE_ROWS)
+        if not self.config.reasons:
+            return seen | {"advice": jnp.where(mine, said.astype(jnp.int32), -1)}
+        considered = jnp.where(mine[:, None], said.action, -1)
+        advice = jnp.where(mine, said.best, -1)
+        return seen | {"advice": advice, "considered": considered, "facts": said.facts}
 
     def num_params(self) -> int:
         """How many numbers the weights hold."""
@@ -211,6 +233,11 @@ def observation_spec(game: Game, everything: bool = False) -> dict[str, jax.Shap
     return jax.eval_shape(lambda key: look(game.init(key), jnp.int32(0)), jax.random.key(0))
 
 
+def reasons_spec(game: Game, name: str) -> Reasons:
+    """Shapes and dtypes of the reasons of the bot `name`, of one position."""
+    return jax.eval_shape(lambda key: game.reasons[name](game.init(key)), jax.random.key(0))
+
+
 def build(game: Game, config: NetworkConfig | None = None, critic: bool = False) -> Model:
     """The network of `game`, or a critic for it.
 
@@ -221,6 +248,9 @@ def build(game: Game, config: NetworkConfig | None = None, critic: bool = False)
     if config.advice and config.advice not in game.bots:
         near = nearest(config.advice, game.bots)
         raise ValueError(f"network.advice: unknown name {config.advice!r}{near}")
+    if config.reasons and config.advice not in game.reasons:
+        able = " or ".join(game.reasons) or "no bot of this game"
+        raise ValueError(f"network.reasons: {able} gives reasons, got {config.advice!r}")
     return Model(game, config, critic)
 
 

@@ -47,6 +47,9 @@ class Config:
     steps: actions in every game per update.
     epochs: passes over the decisions of an update.
     minibatch: decisions per optimiser step; what is left over of an update is not used.
+    learns: the parts of the network that learn, by their names in its weights ("reasons", "policy",
+      "trunk", ...); empty: all. Noise walks along every weight that learns: few weights that
+      see much go further on the same games than many.
     learn_share: share of an update's own decisions that is learnt from, those in which the network
       was least certain of its move: where there is no doubt, there is next to nothing to learn.
     micro_batch: at most so many decisions' gradient is computed at once (`optim.gradients`).
@@ -82,6 +85,7 @@ class Config:
     steps: int = 64
     epochs: int = 2
     minibatch: int = 2048
+    learns: tuple[str, ...] = ()
     learn_share: float = 1.0
     micro_batch: int = 256
     clip: float = 0.2
@@ -188,6 +192,10 @@ def make(game: Game, model: Model, config: Config) -> Learner:
         leagues.bot(game, name)
     shaping.check(game, config.shaping)
     situations.chosen(game, config.situations)
+    parts = jax.eval_shape(model.init, jax.random.key(0))
+    for name in config.learns:
+        if name not in parts:
+            raise ValueError(f"learns: {' or '.join(sorted(parts))}, got {name!r}")
     least = _learnt_decisions(game, config)
     if config.minibatch > least:
         raise ValueError(f"minibatch: at most {least}, an update's, got {config.minibatch}")
@@ -368,6 +376,11 @@ def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, d
     learning = jnp.float32(state.updates >= config.critic.updates) if judging else 1.0
 
     def one_loss(params, batch):
+        if config.learns:  # the others stay as they are, and their gradient is not worked out
+            params = {
+                name: part if name in config.learns else jax.lax.stop_gradient(part)
+                for name, part in params.items()
+            }
         numbers = (config.clip, config.value_clip, config.value_weight, weight, learning)
         return loss(model, params, batch, *numbers)
 
@@ -375,7 +388,8 @@ def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, d
         return critics.loss(critics.model(game, config.critic), params, batch)
 
     # A critic that learns alone leaves the network as it is, the decay of its weights included.
-    hyper = state.hyper | {"weight_decay": state.hyper["weight_decay"] * learning}
+    decay = 0.0 if config.learns else learning
+    hyper = state.hyper | {"weight_decay": state.hyper["weight_decay"] * decay}
     rate = state.hyper["learning_rate"] * config.critic.rate
     critic_hyper = state.hyper | {"learning_rate": rate}
 

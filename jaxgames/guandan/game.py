@@ -17,6 +17,7 @@ from jaxgames.guandan import (
     knowledge,
     observe,
     play,
+    reasons,
     rewind,
     shaping,
     situations,
@@ -148,6 +149,10 @@ class Guandan(core.Game):
 
     def lead_kind(self, state, action):
         return situations.lead_kind(state, action)
+
+    @property
+    def reasons(self):
+        return {"strong": reasons.reasons}
 
     def read_logs(self, path):
         from jaxgames.guandan.log import decisions

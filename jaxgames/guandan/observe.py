@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgames import batch
-from jaxgames.guandan import actions, cards, deal, legality
+from jaxgames.guandan import actions, cards, deal, legality, reasons
 from jaxgames.guandan.cards import NUM_RANKS, SUITS
 from jaxgames.guandan.rules import PLAY, PLAYS_KEPT, SEATS, State
 
@@ -89,11 +89,14 @@ def observe(state: State, player: jax.Array) -> dict[str, jax.Array]:
 
 def observe_all(state: State, player: jax.Array) -> dict[str, jax.Array]:
     """As `observe`, with the hands of the three others, the next to play first, as three more
-    channels before the last plays."""
+    channels before the last plays, and how all hands fall into plays (`reasons.worths`) as features
+    before those of the last plays."""
     seen = observe(state, player)
     others = state.hands[(np.arange(1, SEATS) + player) & 3]
     hands = _board(cards.to_counts(others.T).T)
-    return seen | {"board": _before_plays(seen["board"], hands)}
+    facts, makers = seen["features"][: -PLAYS_KEPT * SEATS], seen["features"][-PLAYS_KEPT * SEATS :]
+    features = jnp.concatenate([facts, reasons.worths(state, player), makers])
+    return {"board": _before_plays(seen["board"], hands), "features": features}
 
 
 def _before_plays(board: jax.Array, more: jax.Array) -> jax.Array:

@@ -370,10 +370,10 @@ def left_after(plans: Plans, candidates: jax.Array, held: legality.Holding, rate
         value = jnp.where(same, (plans.total.value - plans.value[slot])[:, None], value)
         plays = jnp.where(same, (plans.total.plays - 1)[:, None], plays)
         weak = jnp.where(same, (plans.total.weak - plans.weak[slot])[:, None], weak)
-    return _best_worth(Worth(value, plays, weak))
+    return best_worth(Worth(value, plays, weak))
 
 
-def _best_worth(of: Worth) -> Worth:
+def best_worth(of: Worth) -> Worth:
     """The Worth of the highest value along axis 0."""
     few = jnp.clip(31 - of.plays, 0, 31) * 32 + jnp.clip(31 - of.weak, 0, 31)
     packed = of.value.astype(jnp.int32) * 1024 + few.astype(jnp.int32)

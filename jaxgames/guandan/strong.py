@@ -142,7 +142,7 @@ _BOMB_CLASS = np.isin(actions.KIND, (Kind.BOMB, Kind.STRAIGHT_FLUSH, Kind.JOKER_
 _PACKED = (_ROW | actions.SIZE.astype(int) << 8 | _BOMB_CLASS.astype(int) << 12).astype(np.int32)
 
 
-def _per_rank(planes: jax.Array) -> jax.Array:
+def per_rank(planes: jax.Array) -> jax.Array:
     """float32[15, B], cards of each rank in planes [N, B]."""
     bits = (planes[:, None] >> np.arange(RANKS, dtype=np.uint16)[:, None]) & 1
     return jnp.sum(bits, axis=0, dtype=jnp.uint16).astype(jnp.float32)
@@ -226,7 +226,7 @@ def _word(flags: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(flags, weight, 0), axis=0, dtype=jnp.uint16)
 
 
-def _rates(chance: jax.Array, sure: jax.Array, w) -> Rates:
+def rates_of(chance: jax.Array, sure: jax.Array, w) -> Rates:
     """What plays still in hand are worth."""
     part = lambda x, name, size: x[_ROWS[name] : _ROWS[name] + size]  # noqa: E731
 
@@ -324,9 +324,13 @@ def strong(state, key):
 
 def decide(state) -> jax.Array:
     """int32[B]."""
-    found, scores = judge(state, WEIGHTS)
-    best = jnp.argmax(scores, axis=0)
-    return jnp.take_along_axis(found, best[None], axis=0)[0].astype(jnp.int32)
+    return best(judge(state, WEIGHTS))
+
+
+def best(judged: Judged) -> jax.Array:
+    """int32[B], the candidate of the highest score."""
+    first = jnp.argmax(judged.score, axis=0)
+    return jnp.take_along_axis(judged.action, first[None], axis=0)[0].astype(jnp.int32)
 
 
 class View(NamedTuple):
@@ -356,8 +360,17 @@ class Option(NamedTuple):
     wins: jax.Array
 
 
-def judge(state, w) -> tuple[jax.Array, jax.Array]:
-    """(candidates int16[K, B], their scores float32[K, B])."""
+class Judged(NamedTuple):
+    """Candidates int16[K, B], their scores float32[K, B], and what these hang on."""
+
+    action: jax.Array
+    score: jax.Array
+    option: Option
+    view: View
+
+
+def judge(state, w) -> Judged:
+    """The legal actions that are looked at, and what they are worth by the weights `w`."""
     me, level = state.current_player, state.level.astype(jnp.int32)
     hand = settle(pick(state.hands, me))[0]
     held = legality.hold(hand, level)
@@ -365,10 +378,10 @@ def judge(state, w) -> tuple[jax.Array, jax.Array]:
     mine, left, partner, right = (settle(pick(sizes, (me + i) & 3))[0] for i in range(4))
 
     seen = jnp.concatenate([hand, state.played.reshape(-1, hand.shape[-1])])
-    unseen = settle(_DECK[:, None] - _per_rank(seen))[0]
+    unseen = settle(_DECK[:, None] - per_rank(seen))[0]
     share = (left + right) / jnp.maximum(left + right + partner, 1)
     held_off = holds(unseen, level, share, jnp.maximum(left, right), w)
-    leaves, structure = jax.tree.flatten(_rates(held_off.chance, held_off.sure, w))
+    leaves, structure = jax.tree.flatten(rates_of(held_off.chance, held_off.sure, w))
     rates = jax.tree.unflatten(structure, settle(*leaves))
 
     found = settle(candidates(state.legal_action_mask, held, mine > MANY))[0]
@@ -384,7 +397,8 @@ def judge(state, w) -> tuple[jax.Array, jax.Array]:
     score += jnp.where(option.size > 0, _play(option, view, w), _pass(view, w))
     score += jnp.where(option.wins, w["win"], 0.0)
     score = jnp.where(state.stage == PLAY, score, option.value + _return(state, found))
-    return found, jnp.where(option.value > NEVER / UNIT / 4, score, score - 1000.0)
+    score = jnp.where(option.value > NEVER / UNIT / 4, score, score - 1000.0)
+    return Judged(found, score, option, view)
 
 
 def _option(found, rest: Worth, held_off: Holds, share, mine, w) -> Option:

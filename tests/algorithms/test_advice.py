@@ -11,6 +11,7 @@ from algorithms import agents, arena, bundle, networks, optim, ppo
 from algorithms.ppo import rollout, train
 from algorithms.search.config import SearchConfig
 from jaxgames.core import Game
+from jaxgames.reasons import Reasons
 from tests.algorithms import learners
 from tests.toys import highcard
 
@@ -26,10 +27,25 @@ class Timid(highcard.HighCard):
 
         return {"timid": timid, **super().bots}
 
+    @property
+    def reasons(self):
+        """SWAP first; an action behind by 1, with the own card as a fact of both."""
+
+        def timid(state):
+            best = self.bots["timid"](state, None)
+            swap = jnp.where(state.legal_action_mask[highcard.SWAP], highcard.SWAP, -1)
+            action = jnp.stack([swap, highcard.KEEP, -1])
+            own = state.hands[state.current_player] / 8
+            facts = jnp.stack([jnp.where(action == best, 0.0, -1.0), jnp.full(3, own)], axis=-1)
+            return Reasons(best, action, jnp.where((action < 0)[:, None], 0.0, facts))
+
+        return {"timid": timid}
+
 
 GAME = Timid(highcard.Rules(ranks=8))
 PLAIN = networks.NetworkConfig(channels=4, blocks=0, hidden=32, kind="cards", q_head=False)
 ADVISED = dataclasses.replace(PLAIN, advice="timid", trust=4.0)
+REASONED = dataclasses.replace(ADVISED, reasons=True)
 
 
 def positions(game: Game, batch: int, plies: int):
@@ -70,9 +86,39 @@ def test_what_a_network_is_told(kind):
         model.apply(params, {k: v for k, v in seen.items() if k != "advice"})
 
 
-def test_all_who_ask_the_network_tell_it():
+@pytest.mark.parametrize("kind", ["cards", "conv"])
+def test_what_a_network_makes_of_reasons(kind):
+    model = networks.build(GAME, dataclasses.replace(REASONED, kind=kind))
+    states = positions(GAME, 64, 1)
+    seen, fresh = jax.jit(model.observe)(states), model.init(jax.random.key(1))
+    action, facts, apply = seen["considered"], seen["facts"], jax.jit(model.apply)
+    other = jax.jit(model.observe)(states, 1 - states.current_player)
+    assert (other["considered"] == -1).all() and (other["advice"] == -1).all()
+
+    # Afresh the better action is ahead by the trust, but for what a fresh policy says.
+    logits, best = apply(fresh, seen).logits, np.asarray(seen["advice"])
+    rows = np.flatnonzero(states.legal_action_mask.all(-1))
+    ahead = logits[rows, best[rows]] - logits[rows, 1 - best[rows]]
+    assert len(rows) > 20
+    np.testing.assert_allclose(ahead, 4.0, atol=0.5)
+
+    params = waved(model)
+
+    def told(action, facts):
+        return apply(params, seen | {"considered": action, "facts": facts}).logits
+
+    logits = told(action, facts)
+    # An order means nothing, nor do facts about no action; what is known of an action matters.
+    np.testing.assert_allclose(told(action[:, ::-1], facts[:, ::-1]), logits, atol=1e-5)
+    noise = jnp.where((action < 0)[..., None], 7.0, facts)
+    np.testing.assert_array_equal(told(action, noise), logits)
+    assert np.abs(told(action, facts + 0.5) - logits).max(-1).min() > 1e-3
+
+
+@pytest.mark.parametrize("config", [ADVISED, REASONED], ids=["advice", "reasons"])
+def test_all_who_ask_the_network_tell_it(config):
     """Rollout, agent and search get the same logits."""
-    model = networks.build(GAME, ADVISED)
+    model = networks.build(GAME, config)
     params, states = waved(model), positions(GAME, 64, 1)
     note = jax.jit(rollout.own_play(GAME, model, params))(jax.random.key(2), states)[1]
     seen = note["observation"]
@@ -125,7 +171,47 @@ def test_a_bundle_without_advice_begins_an_advised_network(tmp_path):
         agents.from_spec(str(tmp_path / "lost"), GAME)
 
 
+def test_a_bundle_without_reasons_begins_a_network_with_them(tmp_path):
+    plain, model = (networks.build(GAME, config) for config in (PLAIN, REASONED))
+    old = plain.init(jax.random.key(5))
+    bundle.save(tmp_path, old, bundle.describe(GAME, agent="imitation", network=PLAIN))
+    new = agents.weights(str(tmp_path), model)
+    learners.assert_equal({k: v for k, v in new.items() if k != "reasons"}, old)
+    assert jax.tree.structure(new) == jax.tree.structure(model.init(jax.random.key(0)))
+    bundle.save(tmp_path / "new", new, bundle.describe(GAME, agent="ppo", network=REASONED))
+    seat = agents.from_spec(str(tmp_path / "new"), GAME)
+    learners.assert_equal(seat.params, new)
+    with pytest.raises(bundle.BundleError, match="network.reasons: it has True"):
+        agents.weights(str(tmp_path / "new"), networks.build(GAME, ADVISED))
+
+
+def test_only_the_named_parts_learn():
+    """The others stay bit for bit, the decay of weights included."""
+    model = networks.build(GAME, REASONED)
+    config = ppo.Config(
+        games=8, steps=4, minibatch=8, learns=("reasons", "value"), opponent_share=0.0,
+        chunk_updates=1,
+        optim=optim.OptimConfig(learning_rate=1e-2, warmup_steps=0, weight_decay=0.1),
+    )  # fmt: skip
+    learner = ppo.make(GAME, model, config)
+    state = learner.init(jax.random.key(0))
+    before = jax.tree.map(np.asarray, state.params)
+    after = learner.run_chunk(state)[0].params
+    changed = {
+        name for name in before
+        if any(not np.array_equal(a, b) for a, b in zip(
+            jax.tree.leaves(before[name]), jax.tree.leaves(after[name]), strict=True))
+    }  # fmt: skip
+    assert changed == {"reasons", "value"}
+
+
 def test_settings_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match="reasons: needs a network.advice"):
+        dataclasses.replace(PLAIN, reasons=True)
+    with pytest.raises(ValueError, match="network.reasons: timid gives reasons, got 'random'"):
+        networks.build(GAME, dataclasses.replace(REASONED, advice="random"))
+    with pytest.raises(ValueError, match="learns: .*policy.*, got 'polcy'"):
+        ppo.make(GAME, networks.build(GAME, PLAIN), ppo.Config(learns=("polcy",)))
     with pytest.raises(ValueError, match="network.advice: unknown name 'tmid'; did you mean timid"):
         networks.build(GAME, dataclasses.replace(ADVISED, advice="tmid"))
     with pytest.raises(ValueError, match="trust: 0 to 100, got -1"):
