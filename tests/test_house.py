@@ -1,8 +1,8 @@
 """Rules of the house that a reader of the code may rely on."""
 
 import ast
+import functools
 import pathlib
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,31 +17,33 @@ PACKAGES = {
 }
 
 
-def sources() -> list[pathlib.Path]:
-    return [p for home in PACKAGES.values() for p in sorted(home.rglob("*.py"))]
+@functools.cache
+def sources() -> tuple[pathlib.Path, ...]:
+    return tuple(p for home in PACKAGES.values() for p in sorted(home.rglob("*.py")))
 
 
-def imports(path: pathlib.Path) -> Iterator[tuple[str, bool]]:
-    """(module, whether at the top of the file) of every import."""
-    tree = ast.parse(path.read_text("utf-8"))
-    inner = {
-        id(node)
-        for outer in ast.walk(tree)
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for node in ast.walk(outer)
-    }
-    for node in ast.walk(tree):
+@functools.cache
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """The module first, then all in it."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
+@functools.cache
+def imports(path: pathlib.Path) -> frozenset[str]:
+    """The modules that a file imports, anywhere in it."""
+    found = set()
+    for node in nodes(path.read_text("utf-8")):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, id(node) not in inner
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            yield node.module, id(node) not in inner
+            found.add(node.module)
+    return frozenset(found)
 
 
 def test_there_is_something_to_check():
     assert len(sources()) > 40
-    assert sum(1 for p in sources() for _ in imports(p)) > 200
+    assert sum(len(imports(p)) for p in sources()) > 200
 
 
 # ---- layers ----
@@ -57,7 +59,7 @@ BELOW = {
 @pytest.mark.parametrize("package", BELOW)
 def test_layers(package):
     for path in PACKAGES[package].rglob("*.py"):
-        for module, _ in imports(path):
+        for module in imports(path):
             top = module.split(".")[0]
             if top in BELOW and top != package:
                 assert top in BELOW[package], f"{path} imports {module}"
@@ -67,7 +69,7 @@ def test_layers(package):
 def test_flax_stays_behind_the_seam():
     for path in sources():
         if not path.is_relative_to(PACKAGES["algorithms"] / "networks"):
-            assert all(m.split(".")[0] != "flax" for m, _ in imports(path)), path
+            assert all(m.split(".")[0] != "flax" for m in imports(path)), path
 
 
 def test_games_use_no_files_and_no_clocks():
@@ -76,7 +78,7 @@ def test_games_use_no_files_and_no_clocks():
     for path in PACKAGES["jaxgames"].rglob("*.py"):
         if path.name != "record.py" and path.parent.name not in ("conformance", "adapters"):
             banned = {"time", "random", "os", "pathlib", "datetime", "subprocess"}
-            assert not banned & {m.split(".")[0] for m, _ in imports(path)}, path
+            assert not banned & {m.split(".")[0] for m in imports(path)}, path
 
 
 # ---- what runs code out of files ----
@@ -99,7 +101,7 @@ def dotted(node: ast.AST) -> str:
 
 def offences(text: str) -> list[str]:
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -149,4 +151,4 @@ def test_files_stay_readable():
 def test_modules_say_what_they_are():
     for path in sources():
         text = path.read_text("utf-8")
-        assert not text.strip() or ast.get_docstring(ast.parse(text)), path
+        assert not text.strip() or ast.get_docstring(nodes(text)[0]), path
