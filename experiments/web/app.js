@@ -4,6 +4,7 @@ import "./session.js";
 import {html, render, useCallback, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
 import {translator} from "./i18n.js";
+import {told} from "./told.js";
 import words from "./words.js";
 import {useBoard} from "./boards.js";
 import {Analysis, heatOf} from "./panels_analysis.js";
@@ -267,8 +268,10 @@ function App() {
   });
 
   const {Board, lost} = useBoard(view && view.scene.kind);
-  const [selection, onSelect] = useState(null);
-  useEffect(() => onSelect(null), [id, shown, viewer]);
+  const [chosen, choose] = useState({}); // on the board, of which position
+  const position = `${id}/${shown}/${viewer}`;
+  const selection = chosen.position === position ? chosen.what : null;
+  const onSelect = (what) => choose({position, what});
   const warmth = useMemo(() => (view ? heatOf(view, heat) : null), [view, heat]);
   const hinted = advice && advice.key === `${id}/${shown}` && view.analysis ? view.analysis.move : null;
   const goOn = () => setDialog({kind: "new", from: view, ply: shown});
@@ -306,7 +309,7 @@ function App() {
                 busy=${!mine} names=${names} hint=${hinted} t=${t} />`}
             </section>
             <section class="panel">
-              <${MoveInput} legal=${mine ? view.legal : []} mine=${mine} readings=${readings} problem=${problem && problem.code === "illegal" ? problem : null}
+              <${MoveInput} legal=${mine ? view.legal : []} position=${position} mine=${mine} readings=${readings} problem=${problem && problem.code === "illegal" ? problem : null}
                 onPlay=${play} onForget=${() => (setReadings(null), setProblem(null))} t=${t} />
               <${Controls} view=${view} viewer=${viewer} people=${people} analysable=${analysable} t=${t}
                 onUndo=${() => act("undo", {seat: Number(viewer)})} onHint=${hint}
@@ -340,8 +343,7 @@ function Choice({id, label, value, choices, onPick}) {
 }
 
 function Trouble({problem, t, onClose}) {
-  const known = {unreachable: "page.unreachable", not_found: "page.gone"}[problem.code];
-  const text = known ? t(known) : problem.field ? `${problem.field}: ${problem.message}` : problem.message;
+  const text = problem.code === "not_found" ? t("page.gone") : told(problem, t);
   return html`<p class="banner bad" role="alert" data-testid="problem"><span class="grow">${text}</span>
     <button type="button" onClick=${onClose} aria-label=${t("new.cancel")}>×</button></p>`;
 }

@@ -2,6 +2,7 @@
 
 import {html, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
+import {told} from "./told.js";
 
 /** Moves that the list under the input shows at once. */
 const LISTED = 30;
@@ -45,7 +46,7 @@ export function Status({view, names, live, mine, sending, people, t, onLive, onP
   let text;
   if (view.error) {
     state = "failed";
-    text = t("state.failed", {name: names[view.error.seat], detail: view.error.detail});
+    text = t("state.failed", {name: names[view.error.seat], detail: told({code: view.error.code, message: view.error.detail}, t)});
     buttons.push(html`<button type="button" data-testid="again" onClick=${onAgain}>${t("state.again")}</button>`);
   } else if (!live && !view.review) {
     state = "past";
@@ -89,14 +90,14 @@ function ending(view, names, t) {
   return said.join(" ");
 }
 
-/** The box that takes any move in the game's notation, with what is legal below it. */
-export function MoveInput({legal, mine, readings, problem, onPlay, onForget, t}) {
+/** The box that takes any move in the game's notation, with what is legal in `position` below it. */
+export function MoveInput({legal, position, mine, readings, problem, onPlay, onForget, t}) {
   const [text, setText] = useState("");
   const [open, setOpen] = useState(false);
-  const [chosen, setChosen] = useState(-1);
+  const [mark, setMark] = useState({at: -1}); // which one of the list, for which text and position
   const found = useMemo(() => matching(legal, text), [legal, text]);
   const shown = found.slice(0, LISTED);
-  useEffect(() => setChosen(-1), [text, legal]);
+  const chosen = mark.text === text && mark.position === position ? mark.at : -1;
 
   async function send(move) {
     if (!move) return;
@@ -110,7 +111,7 @@ export function MoveInput({legal, mine, readings, problem, onPlay, onForget, t})
     if (step) {
       event.preventDefault();
       setOpen(true);
-      setChosen((at) => Math.min(Math.max(at + step, -1), shown.length - 1));
+      setMark({at: Math.min(Math.max(chosen + step, -1), shown.length - 1), text, position});
     } else if (event.key === "Escape") {
       setOpen(false);
       onForget();
@@ -247,7 +248,7 @@ export function Position({view, viewer, shown, onCopy, t}) {
     let wanted = true;
     api.text(view.id, viewer, shown).then(
       (found) => wanted && setText(found),
-      (error) => wanted && setText(error.message),
+      (error) => wanted && setText(told(error, t)),
     );
     return () => {
       wanted = false;

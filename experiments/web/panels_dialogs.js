@@ -2,6 +2,7 @@
 
 import {html, useEffect, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
+import {told} from "./told.js";
 
 /** A modal dialog that Escape closes; the focus stays in it, and goes back to where it was. */
 function Modal({title, testid, onClose, children}) {
@@ -18,8 +19,7 @@ function Modal({title, testid, onClose, children}) {
 /** Why the server would not have it. */
 function Refusal({problem, t}) {
   if (!problem) return null;
-  const text = problem.message || t("page.unreachable");
-  return html`<p class="error" role="alert" data-testid="dialog-problem">${problem.field ? `${problem.field}: ` : ""}${text}</p>`;
+  return html`<p class="error" role="alert" data-testid="dialog-problem">${told(problem, t)}</p>`;
 }
 
 /** What an option's input holds, as a value of JSON: undefined for its default. */
@@ -124,7 +124,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
         </div>
         <details><summary>${t("new.options")}</summary><div class="fields">
           ${game.options.map((option) => html`<${Option} key=${`${name}.${option.name}`} option=${option} text=${texts[option.name]}
-            preset=${(game.presets[preset] || {})[option.name]} onText=${(text) => setTexts({...texts, [option.name]: text})} />`)}
+            preset=${(game.presets[preset] || {})[option.name]} onText=${(text) => setTexts({...texts, [option.name]: text})} t=${t} />`)}
           </div>
           <label class="small">${t("new.position")} <textarea data-testid="position-input" value=${position} onInput=${(event) => setPosition(event.target.value)}></textarea></label>
         </details>`}
@@ -152,17 +152,20 @@ function seated(table, old, from) {
   });
 }
 
-function Option({option, text, preset, onText}) {
+function Option({option, text, preset, onText, t}) {
   const given = preset === undefined ? option.default : preset;
   const id = `option-${option.name}`;
+  const known = t(`option.${option.name}`);
+  const label = known.startsWith("option.") ? option.name : known; // of a game that is new here
+  const said = (value) => (typeof value === "boolean" ? t(`value.${value}`) : plain(value) || "–");
   const choices = typeof option.default === "boolean" ? [true, false] : option.choices;
   const [low, high] = option.range || [];
-  return html`<label title=${option.help}>${option.name}
+  return html`<label title=${`${option.name}: ${option.help}`}>${label}
     ${choices
       ? html`<select data-testid=${id} value=${text ?? ""} onChange=${(event) => onText(event.target.value)}>
-          <option value="">${plain(given) || "–"}</option>
-          ${choices.filter((one) => one !== given).map((one) => html`<option key=${String(one)} value=${String(one)}>${String(one)}</option>`)}</select>`
-      : html`<input data-testid=${id} type=${option.range ? "number" : "text"} min=${low} max=${high} placeholder=${plain(given)} value=${text ?? ""}
+          <option value="">${said(given)}</option>
+          ${choices.filter((one) => one !== given).map((one) => html`<option key=${String(one)} value=${String(one)}>${said(one)}</option>`)}</select>`
+      : html`<input data-testid=${id} type=${option.range ? "number" : "text"} min=${low} max=${high} placeholder=${said(given)} value=${text ?? ""}
           onInput=${(event) => onText(event.target.value)} />`}
   </label>`;
 }

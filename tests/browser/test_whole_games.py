@@ -1,6 +1,5 @@
-"""One whole game of each kind by keyboard and one by mouse, against the default agents.
-
-Few simulations, and short games where the options allow that.
+"""One whole game of each kind by keyboard and one by mouse, against the default agents: under the
+rules that these were trained for, to the end, with few simulations.
 """
 
 import functools
@@ -16,13 +15,8 @@ from tests.experiments.serve import tiny
 pytestmark = pytest.mark.slow
 
 GAMES = {
-    "eight_in_a_row": dict(
-        options={"max_plies": 24}, seats=[("human", "", 0)] + 2 * [("model", "muzero", 16)]
-    ),
-    "sequence": dict(
-        options={"sequences_to_win": 1, "ply_cap": 40},
-        seats=[("human", "", 0), ("model", "az", 16)],
-    ),
+    "eight_in_a_row": dict(seats=[("human", "", 0)] + 2 * [("model", "muzero", 16)]),
+    "sequence": dict(seats=[("human", "", 0), ("model", "az", 16)]),
     "guandan": dict(
         options={"tribute": "false"}, seats=[("human", "", 0)] + 3 * [("model", "ppo", 0)]
     ),

@@ -1,15 +1,19 @@
 """The words of the play page: the same in both languages, and none that is missing."""
 
+import dataclasses
 import pathlib
 import re
 
 import pytest
 
 import experiments
+from experiments.serve import problems
+from jaxgames import core
 from jaxgames.guandan import reading, rules
 from jaxgames.guandan.page import STAGES
 
 WEB = pathlib.Path(experiments.__file__).parent / "web"
+GAMES = ("sequence", "guandan", "eight_in_a_row")
 TABLES = {"i18n.js", "words.js"}
 _LINE = re.compile(r'^  "([a-z0-9_]+\.[\w.]+)":\s+"((?:[^"\\]|\\.)+)",$')
 
@@ -90,6 +94,10 @@ def test_no_word_is_left_over():
     assert left == []
 
 
+def rules_of(game):
+    return core.game_type(game).rules_type
+
+
 def test_what_the_games_name_has_words():
     known = words("en")
     families = {
@@ -98,6 +106,9 @@ def test_what_the_games_name_has_words():
         "suit": "SHCD",
         "place": "0123",
         "heat": ("policy", "visits", "q"),
+        "option": [field.name for game in GAMES for field in dataclasses.fields(rules_of(game))],
+        "value": ("true", "false"),
+        "problem": [*problems.CODES, "told"],
         "guandan.do": STAGES.values(),
         "guandan.to": [stage for stage in STAGES.values() if stage != "play"],
     }
