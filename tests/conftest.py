@@ -22,7 +22,7 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 #: Linux grants a process 65,530 memory maps, and every compiled program holds a dozen to
 #: hundreds of them; past that XLA crashes.
-MOST_MAPS = 20_000
+MOST_MAPS = 30_000
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,3 +33,14 @@ def few_memory_maps():
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """`-n 2` gives a worker whole files, in their order: what a file compiles is compiled once."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False  # the small files are last, and end both together
+    return LoadFileScheduling(config, log)
