@@ -65,7 +65,7 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
     say(f"http://{shown}:{listener.getsockname()[1]}{path}")
     limits = dict(http="h11", ws_max_size=1 << 16)  # h11 bounds headers; clients say little
     quiet = dict(log_level="warning", access_log=False, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(uvicorn.Config(app, **limits, **quiet))
+    server = uvicorn.Server(uvicorn.Config(process.Aside(app), **limits, **quiet))
     if hasattr(app.state, "service"):
         service = app.state.service
         service.on_fault = lambda: setattr(server, "should_exit", True)

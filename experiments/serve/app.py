@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import importlib.util
@@ -64,28 +63,7 @@ def build(settings: ServeConfig) -> FastAPI:
     app.add_middleware(security.Fence, settings=settings, keys=keys)
     app.add_middleware(security.Headed, settings=settings)
     app.add_middleware(Measured, metrics=service.metrics)
-    app.add_middleware(Turns)
     return app
-
-
-class Turns:
-    """One request begins at each turn of the loop: of many at once none waits until all others
-    were looked at. Whether the server lives is asked past the line. Pure ASGI."""
-
-    def __init__(self, app: ASGIApp):
-        self.app = app
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not scope["path"].startswith(security.OPEN):
-            async with self._line():
-                await asyncio.sleep(0)
-        await self.app(scope, receive, send)
-
-    def _line(self) -> asyncio.Lock:
-        if self._loop is not asyncio.get_running_loop():  # a lock belongs to one
-            self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
-        return self._lock
 
 
 class Measured:

@@ -1,19 +1,27 @@
-"""What makes a process a good server: its event loop comes first.
+"""What makes a process a good server: whether it lives can be asked at any time.
 
-    first()                 before the loop runs
-    settled()               once everything is warm
+    application = Aside(application)       # in front of it stands a loop that does little
+    first()                                # before that loop runs
+    settled()                              # once everything is warm
 
-The loop shares the interpreter with the threads that follow the rules and with the one that owns
-the device, and the machine with XLA's own threads, which use all cores for as long as a search
-takes. It has little to do, but has to do it at once.
+The interpreter is shared by the loop in front, the loop of the application, the threads that
+follow the rules and the one that owns the device; the machine is shared with XLA's own threads,
+which use all cores for as long as a search takes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
 import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from experiments.serve.security import OPEN
 
 #: Seconds for which a thread keeps the interpreter while others want it; Python's own are 5 ms.
 SWITCH_S = 0.0005
@@ -21,8 +29,44 @@ SWITCH_S = 0.0005
 NICER = 10
 
 
+class Aside:
+    """Runs an application in an event loop of its own thread; pure ASGI.
+
+    The loop that calls it only reads and writes, and answers whether the server lives (`OPEN`), so
+    that neither many requests nor a large one make who asks that wait.
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app, self._loop = app, asyncio.new_event_loop()
+        threading.Thread(target=self._run, name="application", daemon=True).start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(OPEN):
+            return await self.app(scope, receive, send)
+        home = asyncio.get_running_loop()
+
+        def at_home(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            return lambda *given: _in(home, call(*given))
+
+        try:
+            await _in(self._loop, self.app(scope, at_home(receive), at_home(send)))
+        finally:
+            if scope["type"] == "lifespan":  # the server has ended
+                self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _in(loop: asyncio.AbstractEventLoop, work: Any) -> asyncio.Future:
+    """What `work` gives in the loop of another thread; cancelling it cancels the work."""
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
 def first() -> None:
-    """Others let the loop have the interpreter soon."""
+    """No thread keeps the interpreter for long while others want it."""
     sys.setswitchinterval(SWITCH_S)
 
 
