@@ -135,7 +135,7 @@ COMMANDS: dict[str, Command] = {
         "measure steps, simulations or updates per second, or what each switch of a learner is "
         "worth; writes nothing but stdout",
         ("jaxgames benchmark env game=sequence", "jaxgames benchmark search --json"),
-        (*_TRAINING, "benchmark"),
+        (*_TRAINING, "curriculum", "benchmark", "serve"),
         subjects=("env", "search", "train", "ablation", "serve"),
         default_config="sequence",
     ),
