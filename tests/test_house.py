@@ -23,22 +23,26 @@ def sources() -> tuple[pathlib.Path, ...]:
 
 
 @functools.cache
-def nodes(text: str) -> tuple[ast.AST, ...]:
-    """The module first, then all in it."""
-    return tuple(ast.walk(ast.parse(text)))
+def nodes(text: str) -> tuple[tuple[ast.AST, bool], ...]:
+    """(node, whether outside of functions) of the module first, then of all in it."""
+    found = [(ast.parse(text), True)]
+    for node, top in found:
+        outside = top and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        found += [(child, outside) for child in ast.iter_child_nodes(node)]
+    return tuple(found)
 
 
 @functools.cache
-def imports(path: pathlib.Path) -> frozenset[str]:
-    """The modules that a file imports, anywhere in it."""
-    found = set()
-    for node in nodes(path.read_text("utf-8")):
+def imports(path: pathlib.Path) -> tuple[tuple[str, bool], ...]:
+    """(module, whether at the top of the file) of every import."""
+    found = []
+    for node, top in nodes(path.read_text("utf-8")):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            found += [(alias.name, top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            found.add(node.module)
-    return frozenset(found)
+            found.append((node.module, top))
+    return tuple(found)
 
 
 def test_there_is_something_to_check():
@@ -59,7 +63,7 @@ BELOW = {
 @pytest.mark.parametrize("package", BELOW)
 def test_layers(package):
     for path in PACKAGES[package].rglob("*.py"):
-        for module in imports(path):
+        for module, _ in imports(path):
             top = module.split(".")[0]
             if top in BELOW and top != package:
                 assert top in BELOW[package], f"{path} imports {module}"
@@ -69,7 +73,7 @@ def test_layers(package):
 def test_flax_stays_behind_the_seam():
     for path in sources():
         if not path.is_relative_to(PACKAGES["algorithms"] / "networks"):
-            assert all(m.split(".")[0] != "flax" for m in imports(path)), path
+            assert all(m.split(".")[0] != "flax" for m, _ in imports(path)), path
 
 
 def test_games_use_no_files_and_no_clocks():
@@ -78,7 +82,7 @@ def test_games_use_no_files_and_no_clocks():
     for path in PACKAGES["jaxgames"].rglob("*.py"):
         if path.name != "record.py" and path.parent.name not in ("conformance", "adapters"):
             banned = {"time", "random", "os", "pathlib", "datetime", "subprocess"}
-            assert not banned & {m.split(".")[0] for m in imports(path)}, path
+            assert not banned & {m.split(".")[0] for m, _ in imports(path)}, path
 
 
 # ---- what runs code out of files ----
@@ -101,7 +105,7 @@ def dotted(node: ast.AST) -> str:
 
 def offences(text: str) -> list[str]:
     found = []
-    for node in nodes(text):
+    for node, _ in nodes(text):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -151,4 +155,4 @@ def test_files_stay_readable():
 def test_modules_say_what_they_are():
     for path in sources():
         text = path.read_text("utf-8")
-        assert not text.strip() or ast.get_docstring(nodes(text)[0]), path
+        assert not text.strip() or ast.get_docstring(nodes(text)[0][0]), path
