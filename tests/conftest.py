@@ -17,7 +17,7 @@ _cache = os.environ.get("JAXGAMES_TEST_CACHE") or os.path.join(
 )
 pathlib.Path(_cache).mkdir(mode=0o700, parents=True, exist_ok=True)
 jax.config.update("jax_compilation_cache_dir", _cache)
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)
 
 
 #: Linux grants a process 65,530 memory maps, and every compiled program holds a dozen to

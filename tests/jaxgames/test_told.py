@@ -108,7 +108,7 @@ def test_sequence_says_what_is_wrong(name, value, field):
 
 def test_sequence_needs_little():
     game, _ = positions("sequence")
-    state = game.init(jax.random.key(3))
+    state = jax.jit(game.init)(jax.random.key(3))
     told = game.to_knowledge(state)
     short = {name: told[name] for name in ("seat", "board", "hand")}
     same(state.legal_action_mask, game.from_knowledge(short).legal_action_mask)
@@ -151,4 +151,4 @@ def test_guandan_says_what_is_wrong(name, value, field):
 @functools.cache
 def first_round():
     game = core.make("guandan", tribute=False)
-    return game, game.init(jax.random.key(0))
+    return game, jax.jit(game.init)(jax.random.key(0))

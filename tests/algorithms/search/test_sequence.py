@@ -15,7 +15,7 @@ def test_permuted_hidden_cards_change_no_bit_of_the_search():
     model = networks.build(game, networks.NetworkConfig(channels=4, blocks=0, hidden=8))
     params = model.init(jax.random.key(0))
     policy = SearchConfig(num_simulations=4, max_num_considered_actions=4).build()
-    states = jax.vmap(game.init)(jax.random.split(jax.random.key(1), 3))
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(1), 3))
     seats = states.current_player
     redeal = jax.jit(jax.vmap(game.resample))
     others = redeal(states, seats, jax.random.split(jax.random.key(2), 3))

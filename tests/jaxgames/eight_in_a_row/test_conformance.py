@@ -34,6 +34,7 @@ def test_eight_in_a_row_keeps_the_contract(options):
     print(check_game(game, num_games=32, budget=Budget(200, 900, 1_500, 10.0)))
 
 
+@pytest.mark.slow
 def test_a_session_in_a_bucket_keeps_the_rules_of_play():
     game = jaxgames.make("eight_in_a_row", **SESSION_IN_A_BUCKET)
     print(check_game(game, num_games=32, only=RULES_OF_PLAY))
