@@ -4,6 +4,7 @@ import "./session.js";
 import {html, render, useCallback, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
 import {translator} from "./i18n.js";
+import {linked, unlinked} from "./link.js";
 import {told} from "./told.js";
 import words from "./words.js";
 import {useBoard} from "./boards.js";
@@ -105,20 +106,35 @@ function App() {
     }
   }, []);
 
+  /** Looks at the game of a link; whether it could. */
+  const follow = useCallback(async (said) => {
+    let ply = 0;
+    const opened = async () => {
+      const found = await unlinked(said);
+      ply = found.ply;
+      return api.open({record: found.record});
+    };
+    const there = await seatAt(opened());
+    if (there) setAt((first) => (first === null ? null : ply));
+    return there;
+  }, []);
+
   useEffect(() => {
-    const {table, viewer: seat, code} = fragment();
+    const {table, viewer: seat, code, ...more} = fragment();
     const first = async () => {
       if (code) await api.enter(code);
       return api.look(table, {viewer: seat || "0"});
     };
-    if (table) seatAt(first()).then((there) => there || setDialog({kind: "new"}));
+    if (more.record) follow(more).then((there) => there || setDialog({kind: "new"}));
+    else if (table) seatAt(first()).then((there) => there || setDialog({kind: "new"}));
     else (code ? api.enter(code) : Promise.resolve()).catch(setProblem).then(() => setDialog({kind: "new"}));
-    const follow = () => {
+    const moved = () => {
       const wanted = fragment();
-      if (wanted.table) seatAt(api.look(wanted.table, {viewer: wanted.viewer || "0"}));
+      if (wanted.record) follow(wanted);
+      else if (wanted.table) seatAt(api.look(wanted.table, {viewer: wanted.viewer || "0"}));
     };
-    addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
   }, []);
 
   const id = view && view.id;
@@ -226,6 +242,14 @@ function App() {
     }
   }
 
+  async function share() {
+    const text = await recorded();
+    if (text === null) return null;
+    const address = await linked(text, shown);
+    if (address === null) setNotice(t("page.link_long"));
+    return address;
+  }
+
   async function copy(promise) {
     try {
       const text = await promise;
@@ -283,6 +307,7 @@ function App() {
       <button type="button" data-testid="load" onClick=${() => setDialog({kind: "load"})}>${t("page.load")}</button>
       <button type="button" data-testid="save" disabled=${!view} onClick=${save}>${t("page.save")}</button>
       <button type="button" data-testid="copy" disabled=${!view} onClick=${() => copy(recorded())}>${t("page.copy")}</button>
+      <button type="button" data-testid="link" disabled=${!view} onClick=${() => copy(share())}>${t("page.link")}</button>
       <${Choice} id="language" label=${t("page.language")} value=${lang} onPick=${setLang} choices=${Object.entries(LANGUAGES)} />
       <${Choice} id="theme" label=${t("page.theme")} value=${theme} onPick=${setTheme}
         choices=${["auto", "light", "dark"].map((name) => [name, t(`theme.${name}`)])} />

@@ -4,7 +4,7 @@ import {html, useEffect, useLayoutEffect, useRef, useState} from "../vendor/htm/
 import {shade, valueText} from "../heat.js";
 import {inks} from "../ink.js";
 
-const COLOURS = ["felt", "grid", "five", "rim", "last", "t1", "t2", "t3", "t4", "heat", "good", "bad", "line"];
+const COLOURS = ["felt", "grid", "five", "rim", "last", "t1", "t2", "t3", "t4", "heat", "good", "bad", "veil"];
 const MAP = 132; // pixels of the map's longer side
 const RIM = 8; // pixels of a cell below which stones have no rim
 const VALUES = 26; // pixels of a cell from which on its heat is written on it
@@ -68,9 +68,9 @@ export function heatImage({rows, cols, cells}, warm, heat, seen, colours) {
   const image = new ImageData(cols, rows);
   const put = (row, col, tint, opacity) => image.data.set([...tint, Math.round(255 * opacity)], 4 * (row * cols + col));
   const tints = {heat: channels(colours.heat), "heat-good": channels(colours.good), "heat-bad": channels(colours.bad)};
-  const veil = channels(colours.five);
+  const veil = channels(colours.veil);
   for (let row = 0; seen && row < rows; row++) {
-    for (let col = 0; col < cols; col++) if (cells[row][col] === "." && !seen.has(row * cols + col)) put(row, col, veil, 0.45);
+    for (let col = 0; col < cols; col++) if (cells[row][col] === "." && !seen.has(row * cols + col)) put(row, col, veil, 0.5);
   }
   for (const {row, col, value} of warm) {
     const {name, opacity} = shade(heat, value);

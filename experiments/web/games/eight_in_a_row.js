@@ -152,6 +152,7 @@ export default function Board({scene, legal, onPlay, heat, candidates, seen, hin
 
   const told = hover || cursor;
   const best = hint ? placeOf(hint) : null;
+  const headline = scene.mover === null ? scene.headline : t("eight.to_move", {seat: scene.mover + 1});
   const overlay = useMemo(() => html`<svg aria-hidden="true">
       ${scene.lines.map((line) => html`<path class="won" stroke-width=${size / 5} d=${`M${mid(line[0]).join(" ")}L${mid(line[line.length - 1]).join(" ")}`} />`)}
       ${threats && scene.threats.filter(({place: cell}) => inView(cell)).map(({seat, place: cell, wins}) => html`<${Mark} at=${mid(cell)} seat=${seat} r=${size * 0.3} dashed=${!wins} />`)}
@@ -162,8 +163,8 @@ export default function Board({scene, legal, onPlay, heat, candidates, seen, hin
       ${ghost && scene.mover !== null && html`<${Ghost} at=${mid(ghost)} seat=${scene.mover} r=${size * 0.36} />`}
       ${cursor && inView(cursor) && html`<rect class="cursor" x=${x(cursor[1]) + 1} y=${y(cursor[0]) + 1} width=${Math.max(size - 2, 3)} height=${Math.max(size - 2, 3)} />`}
       <rect class="edge" width="100%" height=${EDGE} /><rect class="edge" width=${EDGE} height="100%" />
-      ${labels(view.left, view.right, size).map((col) => html`<text class="label" x=${x(col + 0.5)} y=${EDGE / 2}>${columnText(col)}</text>`)}
-      ${labels(view.top, view.bottom, size).map((row) => html`<text class="label" x=${EDGE / 2} y=${y(row + 0.5)}>${row + 1}</text>`)}
+      ${labels(view.left, view.right, size).map((col) => html`<text class="label" x=${Math.min(x(col + 0.5), width - 9)} y=${EDGE / 2}>${columnText(col)}</text>`)}
+      ${labels(view.top, view.bottom, size).map((row) => html`<text class="label" x=${EDGE / 2} y=${Math.min(y(row + 0.5), height - 8)}>${row + 1}</text>`)}
     </svg>`, [at, scene, threats, marks, hint, cursor, ghost && ghost.join()]);
   return html`<div class="eight" data-testid="board">
     <div class="eight-board" ref=${box} style=${{height: `${height}px`, maxWidth: `min(${EDGE + cols * NEAREST}px, max(340px, 100vh - 220px))`, touchAction: whole ? "pan-y" : "none"}} tabindex="0" role="application" data-keys
@@ -171,14 +172,14 @@ export default function Board({scene, legal, onPlay, heat, candidates, seen, hin
       ${width > 0 && html`<${Layers} ...${{board, at, image, warm, heat, colours}} />`}
       ${overlay}
     </div>
-    <p class="eight-facts" id="eight-here" role="status" data-testid="prompt">${selection ? html`<strong>${t("eight.confirm", {cell: selection.text})}</strong>` : told ? cellWords(scene, told, t) : scene.headline}</p>
+    <p class="eight-facts" id="eight-here" role="status" data-testid="prompt">${selection ? html`<strong>${t("eight.confirm", {cell: selection.text})}</strong>` : told ? cellWords(scene, told, t) : headline}</p>
     <div class="row">
       <button type="button" data-testid="zoom-in" aria-label=${t("eight.zoom_in")} title=${t("eight.zoom_in")} onClick=${() => zoom(1.4)}>+</button>
       <button type="button" data-testid="zoom-out" aria-label=${t("eight.zoom_out")} title=${t("eight.zoom_out")} disabled=${whole} onClick=${() => zoom(1 / 1.4)}>−</button>
       <button type="button" data-testid="whole" disabled=${whole} onClick=${showWhole}>${t("eight.whole")}</button>
       <label class="small"><input type="checkbox" data-testid="threats" checked=${threats} onChange=${(event) => setThreats(event.target.checked)} /> ${t("eight.threats")}</label>
       ${seen && html`<label class="small"><input type="checkbox" data-testid="window" checked=${veiled} onChange=${(event) => setVeiled(event.target.checked)} /> ${t("eight.window", {n: seen.length})}</label>`}
-      <span class="small dim">${scene.about}${scene.progress ? ` · ${scene.progress}` : ""}</span>
+      <span class="small dim" title=${scene.about}>${t("eight.about", {rows, cols, n: scene.length, players: scene.seats.length})}${scene.cap ? ` · ${t("eight.cap", {n: scene.cap})}` : ""}${scene.progress ? ` · ${scene.progress}` : ""}</span>
     </div>
     ${(!whole || rows * cols > 900) && html`<${Minimap} ...${{board, view, image, colours, marks, t}} onLook=${(middle) => look({size, middle})} />`}
     <ul class="seats small">${scene.seats.map((seat) => html`<li key=${seat.seat} class=${`team-${seat.seat + 1} ${seat.seat === scene.mover ? "turn" : ""}`}>
