@@ -1,7 +1,9 @@
 """The play page against a server with a tiny network: everything that a person does there."""
 
+import base64
 import functools
 import json
+import zlib
 
 import pytest
 
@@ -115,6 +117,40 @@ def test_a_whole_game_by_mouse_with_a_record_loaded_and_played_on(visit, tmp_pat
         person.at("start").click()
         person.at("new-game-dialog").wait_for(state="detached")
         assert person.settled() == "yours" and person.plies == 2 < plies
+
+
+def test_a_link_opens_a_game_at_a_place_of_it(visit):
+    with visit() as person:
+        person.visit()
+        person.new_game(**TOE, seats=[("human", "", 0)] * 2)
+        for move in ("b2", "a1", "c3"):
+            person.at("move-input").fill(move)
+            person.page.keyboard.press("Enter")
+            person.until("document.querySelector('[data-testid=move-input]').value === ''")
+        person.at("replay-back").click()
+        person.until("document.querySelector('[data-testid=replay-slider]').value === '2'")
+        person.at("link").click()
+        person.at("notice").wait_for()
+        address = person.page.evaluate("navigator.clipboard.readText()")
+        assert address.startswith(person.address + "/#record=") and len(address) < 1000
+    with visit() as person:
+        person.page.goto(address)
+        person.until("document.querySelector('[data-testid=replay-slider]')?.value === '2'")
+        assert person.plies == 3 and person.state() == "review"
+        assert "#table=" in person.page.url
+    for said in (
+        "#record=%25%00",
+        "#record=AAAA",
+        "#record=" + "A" * 17_000,
+        "#record=q1YqAA&ply=-1",
+    ):
+        with visit() as person:
+            person.visit("/" + said)
+            assert "Not valid: link: " in person.at("problem").inner_text()
+    bomb = zlib.compress(b" " * 3_000_000, 9, -15)
+    with visit() as person:
+        person.visit("/#record=" + base64.urlsafe_b64encode(bomb).decode().rstrip("="))
+        assert "more than 1000000 characters" in person.at("problem").inner_text()
 
 
 def test_what_is_wrong_is_said(visit):
