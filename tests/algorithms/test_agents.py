@@ -118,7 +118,8 @@ def test_a_search_never_sees_the_hidden_cards(cards, searching):
     params, (_, analyse) = cards[1], searching
     states = _states(CARDS, 16, plies=2)
     player = states.current_player
-    other = jax.vmap(CARDS.resample)(states, player, jax.random.split(jax.random.key(9), 16))
+    redeal = jax.jit(jax.vmap(CARDS.resample))
+    other = redeal(states, player, jax.random.split(jax.random.key(9), 16))
     assert not np.array_equal(states.hands, other.hands)
     for a, b in zip(
         jax.tree.leaves(analyse(params, jax.random.key(3), states, player)),

@@ -41,7 +41,7 @@ def test_team_rewards_and_mover():
     assert game.team_of == (0, 1, 2, 0, 1, 2)
     rewards = jnp.array([1.0, -0.5, -0.25, 1.0, -0.5, -0.25])
     np.testing.assert_array_equal(frames.team_rewards(game, rewards), [1.0, -0.5, -0.25])
-    state = game.init(jax.random.key(0))
+    state = jax.jit(game.init)(jax.random.key(0))
     for seat in range(6):
         moved = state.replace(current_player=jnp.int32(seat))
         assert int(frames.mover_team(game, moved)) == seat % 3

@@ -1,6 +1,7 @@
 """Hidden cards never enter; the worlds of a row are averaged."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from jaxgames import core
 
 GAME = core.make("highcard")
 BATCH = 4
+redeal = jax.jit(jax.vmap(GAME.resample))
 
 
 def evaluate(params, states):
@@ -24,6 +26,7 @@ def evaluate(params, states):
     return jnp.stack([lean, -lean], -1), jnp.stack([sign, -sign], -1)
 
 
+@jax.jit
 def positions(seed):
     """States after one or two random moves."""
     key = jax.random.key(seed)
@@ -35,6 +38,7 @@ def positions(seed):
     return states
 
 
+@functools.cache
 def searcher(num_worlds, **config):
     config = {"num_simulations": 12, **config}
     policy = search.SearchConfig(**config).build()
@@ -62,7 +66,7 @@ def test_hidden_cards_do_not_matter(policy):
     for seed in range(3):
         states = positions(seed)
         keys = jax.random.split(jax.random.key(90 + seed), BATCH)
-        other = jax.vmap(GAME.resample)(states, states.current_player, keys)
+        other = redeal(states, states.current_player, keys)
         differ += int(jnp.sum(jnp.any(states.hands != other.hands, axis=1)))
         key = jax.random.key(seed)
         first, second = run(key, states), run(key, other)
@@ -108,15 +112,20 @@ def test_one_world_is_the_plain_search():
     out = searcher(1)(key, states)
     deal_key, search_key = jax.random.split(key)
     deals = jax.random.split(deal_key, (BATCH, 1))[:, 0]
-    world = jax.vmap(GAME.resample)(states, states.current_player, deals)
-    plain = search.run(
-        config.build(),
-        jnp.float32(1.3),
-        search_key,
-        search.game_model.root(GAME, evaluate, jnp.float32(1.3), world),
-        search.game_model.recurrent_fn(GAME, evaluate),
-        ~world.legal_action_mask,
-    )
+    world = redeal(states, states.current_player, deals)
+
+    @jax.jit
+    def alone(world):
+        return search.run(
+            config.build(),
+            jnp.float32(1.3),
+            search_key,
+            search.game_model.root(GAME, evaluate, jnp.float32(1.3), world),
+            search.game_model.recurrent_fn(GAME, evaluate),
+            ~world.legal_action_mask,
+        )
+
+    plain = alone(world)
     np.testing.assert_array_equal(out.action, plain.action)
     np.testing.assert_array_equal(out.visits, plain.visits)
     np.testing.assert_allclose(out.action_weights, plain.action_weights, atol=1e-6)

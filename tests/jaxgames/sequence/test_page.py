@@ -8,7 +8,7 @@ import pytest
 
 from jaxgames.sequence import board, notation, rules
 from tests.jaxgames.sequence import games
-from tests.jaxgames.sequence.test_text import CASES, sample
+from tests.jaxgames.sequence.test_text import CASES, sample, start
 
 
 @pytest.fixture(params=CASES, ids="{0[0]}-{0[1]}-{0[2]}".format)
@@ -83,7 +83,7 @@ def test_the_board_is_told_cell_by_cell(game):
 def test_jacks_are_told_as_the_rules_map_them():
     for jack_map, placing in rules.JACK_MAPS.items():
         game = games.make("official", 2, 2, jack_map=jack_map)
-        jacks = told(game.init(jax.random.key(0)))["jacks"]
+        jacks = told(start(games.make("official", 2, 2)).replace(game=game))["jacks"]
         assert set(jacks["J2"]["suits"]) == set(placing)
         assert set(jacks["J1"]["suits"]) == set("SHDC") - set(placing)
         assert (jacks["J2"]["power"], jacks["J1"]["power"]) == ("place", "remove")

@@ -21,7 +21,11 @@ FIGURES["greedy"][1].update({"pass": 0.009, "seat 0": 0.519, "seat 1": 0.474})
 CHOICES = {"random": reference.random_choices, "greedy": reference.greedy_choices}
 
 
-@pytest.mark.parametrize("case", [("official", 2, 2), ("official", 12, 3)], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(("official", 2, 2), marks=pytest.mark.slow), ("official", 12, 3)],
+    ids=str,
+)
 def test_bots_choose_what_the_reference_allows(case):
     game = games.make(*case)
     actions, records = games.rollout(game, 3)
