@@ -292,11 +292,11 @@ class Page {
     if (!lights.length) return make("p.empty", {}, t("lights.none"));
     const details = make("details.lights", { open, "data-run": run.id, "data-testid": `lights-${run.id}` },
       make("summary", {}, `${t("lights")}: `, lights.flatMap((light) =>
-        [make(`span.light.${light.level}`, { title: light.text }, `${SIGNS[light.level] || "?"} ${light.name}`), " "])),
+        [make(`span.light.${light.level}`, { title: light.text }, `${SIGNS[light.level] || "?"} ${t(`light.${light.name}`)}`), " "])),
       make("ul", {}, lights.map((light) => make(`li.${light.level}`, {},
-        make("b", {}, `${SIGNS[light.level] || "?"} ${light.name} (${t(`level.${light.level}`)})`), ` ${light.text}. `,
+        make("b", {}, `${SIGNS[light.level] || "?"} ${t(`light.${light.name}`)} (${t(`level.${light.level}`)})`), ` ${light.text}. `,
         make("small", {}, `${t("lights.rule", { rule: light.says })}. ${t("lights.look", { name: light.look })}`)))),
-      silent.length ? make("p.note", {}, t("lights.silent", { names: silent.join(", ") })) : null);
+      silent.length ? make("p.note", {}, t("lights.silent", { names: silent.map((name) => t(`light.${name}`)).join(", ") })) : null);
     return details;
   }
 

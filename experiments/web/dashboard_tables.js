@@ -133,7 +133,7 @@ export async function lineage(page, panel) {
 function tree(names, copies, t) {
   const members = Math.max(names.length, ...copies.map((c) => Math.max(c.member, c.parent ?? 0) + 1), 1);
   const last = Math.max(...copies.map((c) => c.step || 0), 1);
-  const width = 520, row = 26, left = 70;
+  const width = 380, row = 26, left = 64;
   const x = (step) => left + ((width - left - 20) * step) / last;
   const y = (member) => 18 + row * member;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${18 + row * members}`, class: "tree", role: "img", "aria-label": t("lineage") });

@@ -8,6 +8,7 @@ import pytest
 
 import algorithms
 import experiments
+from experiments import health
 from experiments.dashboard import panels
 from experiments.dashboard.report import WEB
 
@@ -57,6 +58,10 @@ def test_panels_have_words_and_say_what_is_missing(panel):
     for chart in panel.charts:
         assert f"chart.{chart.id}" in words("en")
         assert chart.missing and chart.names
+
+
+def test_health_lights_have_words():
+    assert {f"light.{name}" for name in health.RULES} <= words("en")
 
 
 def test_ids_are_unique():
