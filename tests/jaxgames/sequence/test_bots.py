@@ -24,19 +24,17 @@ STEPS = 40
 
 
 @functools.cache
-def player(game, seats: tuple[str, ...]):
-    """Compiled play of 40 steps with these bots by seat; records what each step did."""
+def player(game, names: tuple[str, ...]):
+    """Compiled play of 40 steps with these bots, `seats` says which; records what was done."""
 
-    def act(state, key):
-        actions = jnp.stack([game.bots[name](state, key) for name in dict.fromkeys(seats)])
-        names = list(dict.fromkeys(seats))
-        which = jnp.array([names.index(name) for name in seats])[state.current_player]
-        return actions[which]
+    def act(state, key, seats):
+        actions = jnp.stack([game.bots[name](state, key) for name in names])
+        return actions[seats[state.current_player]]
 
-    def step(states, key):
+    def step(states, key, seats):
         n = states.current_player.shape[0]
         choice, chance = jax.random.split(key)
-        actions = jax.vmap(act)(states, jax.random.split(choice, n))
+        actions = jax.vmap(act, (0, 0, None))(states, jax.random.split(choice, n), seats)
         after = jax.vmap(game.step)(states, actions, jax.random.split(chance, n))
         mask = states.legal_action_mask
         base = actions // game.action_slots
@@ -58,8 +56,9 @@ def player(game, seats: tuple[str, ...]):
         }
         return after, seen
 
-    def play(states, totals, key):
-        states, seen = jax.lax.scan(step, states, jax.random.split(key, STEPS))
+    def play(states, totals, key, seats):
+        body = functools.partial(step, seats=seats)
+        states, seen = jax.lax.scan(body, states, jax.random.split(key, STEPS))
         totals = jax.tree.map(lambda t, s: t + s.astype(t.dtype).sum(0), totals, seen)
         return states, totals
 
@@ -69,7 +68,9 @@ def player(game, seats: tuple[str, ...]):
 
 def play_games(game, seats, count, seed=0):
     """Totals per game, each [count] (rewards [count, P])."""
-    deal, play = player(game, seats)
+    bots = ("random",) if set(seats) == {"random"} else tuple(sorted({"random", *seats}))
+    deal, play = player(game, bots)
+    which = jnp.array([bots.index(name) for name in seats])
     parts = []
     for batch in range(count // 500):
         key = jax.random.fold_in(jax.random.key(seed), batch)
@@ -80,7 +81,7 @@ def play_games(game, seats, count, seed=0):
         chunk = 0
         while not bool(states.done.all()):
             chunk += 1
-            states, totals = play(states, totals, jax.random.fold_in(key, chunk))
+            states, totals = play(states, totals, jax.random.fold_in(key, chunk), which)
         parts.append(jax.tree.map(np.asarray, totals))
     return jax.tree.map(lambda *xs: np.concatenate(xs), *parts)
 
@@ -152,6 +153,18 @@ def test_two_step_beats_greedy_in_the_contest():
     assert wins(jaxgames.make("sequence", "comp090054"), "two_step", "greedy", 2000) > 0.55
 
 
+@functools.cache
+def batch(case):
+    """(game, 40 of its positions)."""
+    game = games.make(*case)
+    return game, jax.tree.map(lambda *xs: jnp.stack(xs), *games.positions(game, 5, 40))
+
+
+@functools.cache
+def chooser(game, name):
+    return jax.jit(jax.vmap(game.bots[name]))
+
+
 CASES = [("official", 3, 3), ("comp090054", 4, 2)]
 MORE = [("official", p, None) for p in (4, 6, 8, 9, 10, 12)] + [("official_five", 2, 2)]
 
@@ -160,22 +173,18 @@ MORE = [("official", p, None) for p in (4, 6, 8, 9, 10, 12)] + [("official_five"
     "case", CASES + [pytest.param(c, marks=pytest.mark.slow) for c in MORE], ids=str
 )
 def test_bots_choose_legal_actions_in_every_game(case):
-    game = games.make(*case)
-    states = list(games.positions(game, 5, 40))
-    batch = jax.tree.map(lambda *xs: jnp.stack(xs), *states)
+    game, states = batch(case)
     keys = jax.random.split(jax.random.key(0), 40)
-    for name, bot in game.bots.items():
-        chosen = np.asarray(jax.jit(jax.vmap(bot))(batch, keys))
-        assert np.asarray(batch.legal_action_mask)[np.arange(40), chosen].all(), name
+    for name in game.bots:
+        chosen = np.asarray(chooser(game, name)(states, keys))
+        assert np.asarray(states.legal_action_mask)[np.arange(40), chosen].all(), name
         assert chosen.dtype == np.int32
 
 
 def test_bots_use_only_what_the_seat_knows():
-    game = games.make("official", 3, 3)
-    states = list(games.positions(game, 6, 40))
-    batch = jax.tree.map(lambda *xs: jnp.stack(xs), *states)
+    game, states = batch(CASES[0])
     keys = jax.random.split(jax.random.key(1), 40)
-    worlds = jax.jit(jax.vmap(game.resample))(batch, batch.current_player, keys)
-    for name, bot in game.bots.items():
-        act = jax.jit(jax.vmap(bot))
-        assert (act(batch, keys) == act(worlds, keys)).all(), name
+    worlds = jax.jit(jax.vmap(game.resample))(states, states.current_player, keys)
+    for name in game.bots:
+        act = chooser(game, name)
+        assert (act(states, keys) == act(worlds, keys)).all(), name
