@@ -16,11 +16,15 @@ import jax.numpy as jnp
 
 from algorithms import optim
 from algorithms.networks import Model
+from algorithms.replay import Replay, ReplayState
 from jaxgames.core import Array
 
-#: A total and the weight it is to be divided by; weight 0 leaves the total (a count).
+#: A total and the weight it is to be divided by; weight 0 leaves the total (a count). Or the
+#: [3, P, BINS] of `reliability`.
 Metric = Array
 Metrics = dict[str, Metric]
+#: Of what a value says, from -1 to 1.
+BINS = 10
 Update = Callable[["TrainState"], tuple["TrainState", Metrics]]
 
 
@@ -146,6 +150,30 @@ def count(values: Array) -> Metric:
     return jnp.stack([jnp.asarray(values, jnp.float32).sum(), jnp.float32(0.0)])
 
 
+def reliability(said: Array, happened: Array, mover: Array) -> Metric:
+    """What the value said to those who were to move, and what they got: float32[3, P, BINS], sums
+    of both, and how many, by seat and by what was said.
+
+    Args:
+      said, happened: float32[N].
+      mover: int32[N, P], the seat to move as one-hot.
+    """
+    place = jnp.clip(((said + 1.0) / 2.0 * BINS).astype(jnp.int32), 0, BINS - 1)
+    values = jnp.stack([said, happened, jnp.ones_like(said)])
+    return jnp.einsum("kn,np,nb->kpb", values, mover, jax.nn.one_hot(place, BINS))
+
+
+def _calibration(name: str, bins: Metric) -> dict[str, Array]:
+    """|said - happened| over the bins, each counted by its positions: of all seats and of each.
+    (Guo et al., "On Calibration of Modern Neural Networks", 2017.)"""
+
+    def error(bins):
+        return jnp.abs(bins[0] - bins[1]).sum(-1) / jnp.maximum(bins[2].sum(-1), 1.0)
+
+    seats = error(bins)
+    return {name: error(bins.sum(1))} | {f"{name}/seat{i}": x for i, x in enumerate(seats)}
+
+
 def total(metrics: Metrics) -> Metrics:
     """Metrics [K, 2] of K updates or steps as one [2]."""
     return jax.tree.map(lambda m: m.sum(0), metrics)
@@ -153,16 +181,34 @@ def total(metrics: Metrics) -> Metrics:
 
 def finish(metrics: Metrics) -> dict[str, Array]:
     """Names with float32[] values; an average over nothing is 0."""
-    return {name: m[0] / jnp.where(m[1] > 0, m[1], 1.0) for name, m in metrics.items()}
+    found = {}
+    for name, m in metrics.items():
+        if m.ndim == 3:
+            found |= _calibration(name, m)
+        else:
+            found[name] = m[0] / jnp.where(m[1] > 0, m[1], 1.0)
+    return found
 
 
 def report_metrics(report: optim.Report) -> Metrics:
     """Metrics of one optimiser step."""
     return {
         "optim/grad_norm": mean(report.grad_norm, ~report.skipped),
+        "optim/update_ratio": mean(report.update_ratio, ~report.skipped),
         "optim/clip_share": mean(report.clipped),
         "optim/lr": mean(report.learning_rate),
         "optim/nan_skips": count(report.skipped),
+    }
+
+
+def replay_metrics(replay: Replay, ring: ReplayState) -> Metrics:
+    """How much may be sampled, and how old half and 19 of 20 samples are at most, in steps of a
+    game."""
+    middle, most = replay.ages(ring, (0.5, 0.95))
+    return {
+        "replay/size": mean(replay.size(ring)),
+        "replay/age_p50": mean(middle),
+        "replay/age_p95": mean(most),
     }
 
 

@@ -62,12 +62,14 @@ def _range(config: Any, field: str, low: float, high: float) -> None:
 
 
 class Report(NamedTuple):
-    """Of one step: gradient norm before the clip, whether it was clipped or skipped, rate."""
+    """Of one step: gradient norm before the clip, whether it was clipped or skipped, rate, and the
+    norm of the change over that of the weights."""
 
     grad_norm: Array
     clipped: Array
     skipped: Array
     learning_rate: Array
+    update_ratio: Array
 
 
 def gradients(
@@ -152,12 +154,14 @@ def step(
     rate = learning_rate(hyper, opt_state.count)
     updates, new_state = _ADAM.update(jax.tree.map(lambda g: g * scale, grads), opt_state)
 
-    def move(p, u):
+    def change(p, u):
         decay = hyper["weight_decay"] if p.ndim > 1 else 0.0
-        return p - rate * (u + decay * p)
+        return rate * (u + decay * p)
 
-    new_params = jax.tree.map(move, params, updates)
+    changes = jax.tree.map(change, params, updates)
+    ratio = optax.tree.norm(changes) / jnp.maximum(optax.tree.norm(params), 1e-12)
+    new_params = jax.tree.map(jnp.subtract, params, changes)
     params, opt_state = jax.tree.map(
         lambda new, old: jnp.where(good, new, old), (new_params, new_state), (params, opt_state)
     )
-    return params, opt_state, Report(norm, norm > hyper["clip_norm"], ~good, rate)
+    return params, opt_state, Report(norm, norm > hyper["clip_norm"], ~good, rate, ratio)

@@ -157,6 +157,14 @@ class Replay:
         mass = state.priority**self.exponent if self.exponent else 1.0
         return jnp.where(self.ready(state), mass, 0.0).astype(jnp.float32)
 
+    def ages(self, state: ReplayState, shares: tuple[float, ...]) -> Array:
+        """float32[len(shares)], steps ago: no older are these shares of the samples. 0 is the
+        newest step, and said where nothing may be sampled."""
+        newest_first = (state.cursor - 1 - jnp.arange(self.length)) % self.length
+        below = jnp.cumsum(self.weights(state).sum(1)[newest_first])
+        wanted = jnp.asarray(shares)[:, None] * below[-1]
+        return (below < wanted).sum(1).astype(jnp.float32)
+
     def sample(
         self, state: ReplayState, key: Array, number: int, among: Array | None = None
     ) -> Sample:

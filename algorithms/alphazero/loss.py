@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from algorithms.learner import Metrics, mean
+from algorithms.learner import Metrics, mean, reliability
 from algorithms.networks import Model, masked
 from jaxgames.core import Array
 
@@ -26,6 +26,7 @@ class Batch(NamedTuple):
     train_policy: float32[N], 0 where the search was short.
     action: int32[N], what was played, which need not be the policy's choice.
     target: float32[N, T], outcome, mover first.
+    mover: int32[N, P], the seat to move as one-hot.
     """
 
     observation: Any
@@ -34,6 +35,7 @@ class Batch(NamedTuple):
     train_policy: Array
     action: Array
     target: Array
+    mover: Array
 
 
 def loss(
@@ -77,5 +79,6 @@ def loss(
         "policy/illegal_mass": mean(illegal),
         "value/explained_var": mean(1.0 - jnp.mean(error[:, 0] ** 2) / spread),
         "value/bias_abs": mean(jnp.abs(jnp.mean(error[:, 0]))),
+        "value/calibration": reliability(outputs.value[:, 0], mover, batch.mover),
     }
     return total, metrics

@@ -28,6 +28,7 @@ from algorithms.learner import (
     fresh,
     make_learner,
     mean,
+    replay_metrics,
     report_metrics,
     require,
     total,
@@ -293,7 +294,7 @@ def _update(
         outcome = played.returns + played.reward
         league, met = leagues.results(game, config.league, league, played.done, outcome)
         metrics |= met
-    metrics["replay/size"] = mean(replay.size(ring))
+    metrics |= replay_metrics(replay, ring)
     moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
     state = advanced(
         state,
@@ -347,4 +348,5 @@ def _batch(game, model, config, sample: Sample) -> Batch:
         train_policy=item["train_policy"].astype(jnp.float32),
         action=item["action"],
         target=target,
+        mover=jax.nn.one_hot(states.current_player, game.num_players, dtype=jnp.int32),
     )

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import optax
 
 from algorithms import frames, returns
-from algorithms.learner import Metrics, mean
+from algorithms.learner import Metrics, mean, reliability
 from algorithms.networks import Model, masked
 from jaxgames.core import Array, Game, State
 
@@ -95,6 +95,7 @@ def loss(
     total = q_loss + margin_weight * margin_loss
 
     spread = jnp.maximum(jnp.var(wanted[:, 0]), 1e-6)
+    mover = jax.nn.one_hot(batch.states.current_player, game.num_players)
     metrics = {
         "loss/q": mean(q_loss),
         "loss/margin": mean(behind, has_teacher),
@@ -102,6 +103,7 @@ def loss(
         "policy/top1_agree": mean(jnp.argmax(mover_q, axis=-1) == taught[:, 0], has_teacher),
         "value/explained_var": mean(1.0 - jnp.mean(error[:, 0] ** 2) / spread),
         "value/bias_abs": mean(jnp.abs(jnp.mean(error[:, 0]))),
+        "value/calibration": reliability(played[:, 0], wanted[:, 0], mover),
         "value/td_abs": mean(jnp.abs(error)),
     }
     return total, (jnp.abs(error).mean(-1), metrics)

@@ -25,6 +25,7 @@ from algorithms.learner import (
     fresh,
     make_learner,
     mean,
+    replay_metrics,
     report_metrics,
     require,
     total,
@@ -280,7 +281,7 @@ def _update(
         outcome = played.returns + played.reward
         league, met = leagues.results(game, config.league, league, played.done, outcome)
         metrics |= met
-    metrics["replay/size"] = mean(replay.size(ring))
+    metrics |= replay_metrics(replay, ring)
     metrics["selfplay/epsilon"] = mean(epsilon(config, state.updates))
     moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
     state = advanced(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from algorithms.learner import Metrics, mean, require
+from algorithms.learner import Metrics, mean, reliability, require
 from algorithms.networks import masked
 from algorithms.networks.muzero import Model, two_hot
 from jaxgames.core import Array
@@ -56,6 +56,7 @@ class Batch(NamedTuple):
     focus: float32[N, rows * cols], where on the coarse board to look; None: no such head.
     aux: answers to the auxiliary heads, see `samples`; negative where unknown.
     sight: pytree of [N, ...], what the head for `focus` is asked with; None: no such head.
+    mover: int32[N, P], the seat to move at the root as one-hot; None: no calibration is measured.
     """
 
     observation: Any
@@ -71,6 +72,7 @@ class Batch(NamedTuple):
     focus: Array | None
     aux: dict[str, Array]
     sight: Any = None
+    mover: Array | None = None
 
 
 def loss(
@@ -174,6 +176,13 @@ def _unit(x: Array) -> Array:
     return x * jax.lax.rsqrt(jnp.sum(x**2, axis=-1, keepdims=True) + 1e-8)
 
 
+def _calibration(batch: Batch, said: Any) -> Metrics:
+    if batch.mover is None:
+        return {}
+    values = said.value[:, 0, 0], batch.value[:, 0, 0]
+    return {"value/calibration": reliability(*values, batch.mover)}
+
+
 def _measures(batch: Batch, said: Any, cross: Array, log_policy: Array, error: Array) -> Metrics:
     """Of the roots, as `algorithms.alphazero.loss` names them."""
     legal, goal = batch.legal[:, 0], batch.weights[:, 0]
@@ -195,4 +204,4 @@ def _measures(batch: Batch, said: Any, cross: Array, log_policy: Array, error: A
         "policy/illegal_mass": mean(illegal),
         "value/explained_var": mean(1.0 - jnp.mean(error**2) / spread),
         "value/bias_abs": mean(jnp.abs(jnp.mean(error))),
-    }
+    } | _calibration(batch, said)

@@ -111,6 +111,7 @@ def batch(
         focus=_focus(viewer, weights[:, 0], states, view) if model.looks else None,
         aux=_aux(game, model, config, sample, last, states, view, played, alive),
         sight=_sight(viewer, states) if model.looks else None,
+        mover=jax.nn.one_hot(states.current_player[:, 0], game.num_players, dtype=jnp.int32),
     )
     if config.symmetries and viewer.symmetries > 1:
         made = turned(viewer, made, number)

@@ -27,6 +27,7 @@ from algorithms.learner import (
     fresh,
     make_learner,
     mean,
+    replay_metrics,
     report_metrics,
     total,
 )
@@ -289,7 +290,7 @@ def _update(game, model, config, replay, stages, act, steps, state: State, other
         metrics |= met
     if others is not None and config.king.enabled:
         metrics |= kings.results(state.hill, *ended)
-    metrics["replay/size"] = mean(replay.size(ring))
+    metrics |= replay_metrics(replay, ring)
     moves, games = steps * config.games, played.done.sum(dtype=jnp.int32)
     state = advanced(
         state,

@@ -8,6 +8,7 @@ import pytest
 
 from algorithms import alphazero, frames, networks, returns, selfplay
 from algorithms.alphazero.loss import Batch, loss
+from algorithms.learner import finish
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
 from jaxgames import core
@@ -94,6 +95,8 @@ def test_metrics_and_counters(learner, early):
         "policy/target_entropy", "policy/kl_target", "policy/top1_agree", "policy/illegal_mass",
         "value/explained_var", "value/bias_abs", "selfplay/length_mean", "selfplay/draws",
         "selfplay/outcome/seat0", "selfplay/outcome/seat1", "selfplay/games", "replay/size",
+        "replay/age_p50", "replay/age_p95", "optim/update_ratio", "value/calibration",
+        "value/calibration/seat0", "value/calibration/seat1",
         "optim/grad_norm", "optim/clip_share", "optim/nan_skips", "optim/lr",
         "search/visit_entropy", "search/top_share",
     ):  # fmt: skip
@@ -143,7 +146,6 @@ def test_outcomes_in_the_replay_are_those_of_their_games(early):
     [
         ("mnk", dict(players=2), 16, 40),
         ("mnk", dict(players=3), 16, 40),
-        ("sequence", dict(players=2), 16, 200),
         ("sequence", dict(players=4), 16, 200),
     ],
 )
@@ -204,9 +206,10 @@ def test_loss_by_hand():
         train_policy=jnp.array([1.0, 0.0]),
         action=jnp.array([0, 1]),
         target=jnp.array([[1.0, -1.0], [-1.0, 1.0]]),
+        mover=jnp.eye(2, dtype=jnp.int32),
     )
     total, metrics = loss(Said(), dict(value=value), batch, 1.0, 2.0)
-    mean = {k: float(m[0] / m[1]) for k, m in metrics.items()}
+    mean = {k: float(x) for k, x in finish(metrics).items()}
     assert mean["loss/policy"] == pytest.approx(-np.log(0.25))  # the second is left out
     assert mean["loss/value"] == pytest.approx((0.25 + 1.0) / 2)
     assert mean["loss/q"] == pytest.approx((0.75**2 + 1.0) / 2)
@@ -214,6 +217,8 @@ def test_loss_by_hand():
     assert float(total) == pytest.approx(expected, rel=1e-5)
     assert mean["policy/illegal_mass"] > 0.99
     assert mean["policy/top1_agree"] == 0.0
+    assert mean["value/calibration/seat0"] == 0.5 and mean["value/calibration/seat1"] == 1.0
+    assert mean["value/calibration"] == 0.75
 
 
 def test_bad_numbers_skip_the_step(learner, early):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from algorithms import dqn, networks
-from algorithms.dqn.loss import Batch, loss, targets
+from algorithms.dqn import loss as losses
+from algorithms.dqn.loss import Batch
 from algorithms.dqn.train import epsilon, follow
 from algorithms.search.config import SearchConfig
 from algorithms.search.worlds import search_worlds
@@ -68,7 +69,8 @@ def test_metrics(early):
     for name in (
         "loss/q", "loss/total", "value/explained_var", "value/bias_abs", "value/td_abs",
         "selfplay/length_mean", "selfplay/draws", "selfplay/outcome/seat0", "selfplay/epsilon",
-        "replay/size", "optim/grad_norm", "optim/nan_skips",
+        "replay/size", "replay/age_p95", "optim/grad_norm", "optim/nan_skips",
+        "optim/update_ratio", "value/calibration", "value/calibration/seat1",
     ):  # fmt: skip
         assert metrics[name].shape == () and np.isfinite(metrics[name]), name
     assert metrics["selfplay/illegal"] == 0
@@ -82,6 +84,11 @@ class Table(learners.Stub):
         stones = observation["board"].astype(jnp.int32).sum((1, 2, 3))
         q = params[stones]
         return networks.Outputs(logits=q[..., 0], value=q[:, 0], q=q)
+
+
+TABLE = Table()
+targets = jax.jit(losses.targets, static_argnums=(0, 1))
+loss = jax.jit(losses.loss, static_argnums=(0, 1))
 
 
 def batch_of(game, states, next_states, **changes):
@@ -120,7 +127,7 @@ def test_target_by_hand_for_every_next_mover(next_mover):
     online = jnp.zeros((5, 4, 3)).at[1, :, 0].set(jnp.array([9.0, 0.1, 0.7, 0.2]))
     target = jnp.zeros((5, 4, 3)).at[1, 2].set(jnp.array([0.6, -0.1, -0.5]))
     batch = batch_of(game, state, after)
-    out = np.asarray(targets(game, Table(), online, target, batch, 1.0, 0.0))[0]
+    out = np.asarray(targets(game, TABLE, online, target, batch, 1.0, 0.0))[0]
     expected = np.zeros(3)
     expected[(next_mover + np.arange(3)) % 3] = [0.6, -0.1, -0.5]
     np.testing.assert_allclose(out, expected, rtol=1e-6)
@@ -132,11 +139,9 @@ def test_target_ends_with_the_game_and_mixes_the_outcome():
     tables = jnp.ones((10, 9, 2)) * jnp.array([0.5, -0.5])
     reward = jnp.array([[[1.0, -1.0]]])
     ended = batch_of(game, state, after, rewards=reward, done=jnp.array([[True]]))
-    np.testing.assert_allclose(
-        targets(game, Table(), tables, tables, ended, 1.0, 0.0), [[1.0, -1.0]]
-    )
+    np.testing.assert_allclose(targets(game, TABLE, tables, tables, ended, 1.0, 0.0), [[1.0, -1.0]])
     known = batch_of(game, state, after, outcome=jnp.array([[1.0, -1.0]]), over=jnp.array([True]))
-    half = targets(game, Table(), tables, tables, known, 1.0, 0.5)
+    half = targets(game, TABLE, tables, tables, known, 1.0, 0.5)
     np.testing.assert_allclose(half, [[0.25, -0.25]])  # seat 1 moves next: (-0.5 + 1) / 2
 
 
@@ -147,7 +152,7 @@ def test_importance_weights_enter_the_loss():
     target = jnp.array([[0.5, -0.5], [-0.25, 0.25]])
     for weight in ([1.0, 1.0], [1.0, 0.25], [0.0, 1.0]):
         batch = batch_of(game, two, two, weight=jnp.array(weight))
-        total, (error, _) = loss(game, Table(), table, batch, target, 0.1, 0.5)
+        total, (error, _) = loss(game, TABLE, table, batch, target, 0.1, 0.5)
         per_item = np.array([0.5**2, 0.25**2]) / 2
         np.testing.assert_allclose(total, np.mean(np.array(weight) * per_item), rtol=1e-6)
         np.testing.assert_allclose(error, [0.5, 0.25])
@@ -160,7 +165,7 @@ def test_a_taught_move_must_lead():
     margins = {1: 0.05, 2: 0.15}  # rival at -0.05 + 0.1, rival at +0.05 + 0.1; cell 0 is taken
     for taught, expected in margins.items():
         batch = batch_of(game, state, state, taught=jnp.array([taught]), weight=jnp.zeros(1))
-        total, _ = loss(game, Table(), table, batch, jnp.zeros((1, 2)), 0.1, 1.0)
+        total, _ = loss(game, TABLE, table, batch, jnp.zeros((1, 2)), 0.1, 1.0)
         np.testing.assert_allclose(total, expected, rtol=1e-5)
 
 

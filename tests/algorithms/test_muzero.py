@@ -54,15 +54,22 @@ def board(size, view=0, **switches):
     return game, Dense(game, game.viewer(view), Switches(**switches))
 
 
+@functools.cache
+def trained():
+    """(learner, what two of its chunks give)."""
+    learner = muzero.make(*toy(memory=True, auxiliary=True), CONFIG)
+    return learner, learners.two_chunks(learner)
+
+
 @pytest.fixture(scope="module")
 def learner():
-    return muzero.make(*toy(memory=True, auxiliary=True), CONFIG)
+    return trained()[0]
 
 
 @pytest.fixture(scope="module")
-def early(learner):
+def early():
     """A state after one chunk, the state after two, the metrics of the second."""
-    return learners.two_chunks(learner)
+    return trained()[1]
 
 
 # ---- the learner's face ----
@@ -82,7 +89,9 @@ def test_metrics_and_counters(early):
         "policy/entropy", "policy/entropy_share", "policy/target_entropy", "policy/kl_target",
         "policy/top1_agree", "policy/illegal_mass", "value/explained_var", "value/bias_abs",
         "value/unrolled_error", "selfplay/length_mean", "selfplay/draws", "selfplay/outcome/seat2",
-        "selfplay/games", "replay/size", "optim/grad_norm", "optim/lr", "optim/nan_skips",
+        "selfplay/games", "replay/size", "replay/age_p50", "replay/age_p95",
+        "value/calibration", "value/calibration/seat2", "optim/update_ratio",
+        "optim/grad_norm", "optim/lr", "optim/nan_skips",
         "search/visit_entropy", "search/top_share", "search/root_minus_net",
     ):  # fmt: skip
         assert metrics[name].shape == () and metrics[name].dtype == jnp.float32, name
@@ -128,7 +137,7 @@ def test_every_finished_game_is_whole_in_the_replay(early):
 def sampled(number=64):
     """(ring, sample, made): windows of the toy's replay as the loss gets them, not turned."""
     game, model = toy(memory=True, auxiliary=True)
-    state = learners.two_chunks(muzero.make(game, model, CONFIG))[1]
+    state = trained()[1][1]
     config = dataclasses.replace(CONFIG, symmetries=False, root_share=0.0)
     replay = Replay(CONFIG.replay_length, CONFIG.games, CONFIG.unroll, 0.0, wait=True)
 
@@ -390,7 +399,7 @@ def test_the_memory_is_read_in_the_search_and_in_the_loss():
     net = state.params["net"]
     here = {"net": net, "bank": remembering(model, (1.0, -0.5, -0.7))}
     other = {"net": net, "bank": remembering(model, (-1.0, 0.1, 0.7))}
-    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(0), 2))
 
     @jax.jit
     def root(params):

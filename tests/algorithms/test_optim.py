@@ -31,6 +31,8 @@ def test_steps_equal_those_of_optax():
         grads = jax.tree.map(lambda p, i=i: jnp.sin(3.0 * p + i) * (0.1 + i), params)
         ours, state, report = step(hyper, ours, state, jnp.float32(0.0), grads)
         updates, their_state = update(grads, their_state, theirs)
+        ratio = optax.tree.norm(updates) / optax.tree.norm(theirs)
+        np.testing.assert_allclose(report.update_ratio, ratio, rtol=1e-4)
         theirs = optax.apply_updates(theirs, updates)
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5), ours, theirs)
         np.testing.assert_allclose(report.learning_rate, schedule(i), rtol=1e-5)

@@ -99,6 +99,18 @@ def test_uniform_over_ready_entries():
     assert chi2 < 31.3  # 11 degrees of freedom, p = 0.001
 
 
+def test_ages_are_those_of_the_samples():
+    replay = Replay(L, B)
+    assert replay.ages(filled(replay, 2), (0.5, 0.95)).tolist() == [0, 0]  # nothing is ready
+    state = filled(replay, 4, finished=[(1, 0), (1, 2)], outcome=1.0)
+    sample = _sample(replay, state, jax.random.key(0), 24_000)
+    drawn = (int(state.cursor) - 1 - np.asarray(sample.column)) % L
+    shares = (0.25, 0.5, 0.95)
+    wanted = np.quantile(drawn, np.array(shares) - 0.01, method="inverted_cdf")
+    np.testing.assert_array_equal(replay.ages(state, shares), wanted)
+    assert len(set(drawn)) > 2 and wanted[0] < wanted[-1]
+
+
 def test_priorities_probabilities_and_weights_as_in_flashbax():
     """Same priorities: same probabilities, and the same importance weights from them."""
     exponent, beta, rows = 0.6, 0.4, 8
