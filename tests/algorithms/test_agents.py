@@ -318,7 +318,7 @@ def test_a_bundle_from_before_there_were_kinds_of_networks_plays(tmp_path, toy):
     bundle.save(tmp_path / "old", params, meta)
     seat = agents.from_spec(f"{tmp_path}/old:net", MNK)
     states = _states(MNK, 4, plies=2)
-    action = seat.agent.act(seat.params, jax.random.key(0), states, states.current_player)
+    action = jax.jit(seat.agent.act)(seat.params, jax.random.key(0), states, states.current_player)
     logits = np.where(states.legal_action_mask, _outputs(model, params, states).logits, -np.inf)
     np.testing.assert_array_equal(action, logits.argmax(-1))
 
