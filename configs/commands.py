@@ -96,6 +96,8 @@ class BenchmarkConfig:
         the strongest bot and "untrained".
       pairs: ablation: deals against each opponent after each training, played once per seating.
       opening: ablation: random moves that begin these games.
+      load: serve: so many mixed requests at once against a server in a process of its own, with
+        the settings `serve.*`, instead of single moves; 0: single moves.
       out: also write the report as JSON to this file; empty: only stdout. An ablation goes on
         with what is there.
     """
@@ -115,9 +117,12 @@ class BenchmarkConfig:
     opponents: tuple[str, ...] = ()
     pairs: int = 50
     opening: int = 2
+    load: int = 0
     out: str = ""
 
     def __post_init__(self):
+        fit = self.load == 0 or 20 <= self.load <= 1000
+        require(fit, "load", f"0, or 20 to 1000, got {self.load}")
         for field in ("steps", "repeats", "chunks", "seeds", "updates", "pairs"):
             value = getattr(self, field)
             require(value >= 1, field, f"at least 1, got {value}")

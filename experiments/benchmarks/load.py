@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import errors
 from experiments.benchmarks import probe
 from jaxgames.core import Game
 from jaxgames.match import IllegalAction, Match
@@ -67,19 +68,19 @@ class Server:
 def serving(words: Sequence[str]) -> Iterator[Server]:
     """`jaxgames serve` with these settings, warm, as long as the block lasts.
 
-    Raises RuntimeError for a server that does not start.
+    Raises RunError for a server that does not start.
     """
     command = [sys.executable, "-m", "experiments.cli", "serve", "serve.port=0", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         url = urllib.parse.urlsplit(process.stdout.readline().strip())
         if url.port is None:
-            raise RuntimeError(f"the server did not start (exit code {process.wait(60)})")
+            raise errors.RunError(f"the server did not start (exit code {process.wait(60)})")
         server = Server(url.hostname, url.port, process.pid)
         until = time.monotonic() + WARM_S
         while asyncio.run(fetch(server.host, server.port, "GET", "/health/ready"))[0] != 200:
             if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError("the server did not become ready")
+                raise errors.RunError("the server did not become ready")
             time.sleep(0.1)
         yield server
     finally:
@@ -286,7 +287,7 @@ def load(server: Server, asked: Sequence[Request], seed: int) -> Load:
 def run(
     game: Game, preset: str, number: int, repeats: int, words: Sequence[str], say: Any
 ) -> list[dict[str, Any]]:
-    """Rows of a report; raises RuntimeError for wrong answers, and for programs compiled late."""
+    """Rows of a report; raises RunError for wrong answers, and for programs compiled late."""
     matches = positions(game, 0)
     with serving(words) as server:
         say(f"{number} at once, once to warm up")
@@ -299,7 +300,9 @@ def run(
     wrong = [text for part in found for text in part.wrong]
     wrong += ["/health/live is not answered" for part in found if part.waits[0] < 0]
     if wrong or compiled:
-        raise RuntimeError(f"{len(wrong)} wrong answers, {compiled:g} compiled late: {wrong[:3]}")
+        raise errors.RunError(
+            f"{len(wrong)} wrong answers, {compiled:g} compiled late: {wrong[:3]}"
+        )
     every = sorted(wait for part in found for wait in part.waits)
     slowest, seconds = ([getattr(part, name) for part in found] for name in ("slowest", "seconds"))
     grown = (found[-1].memory - found[0].memory) / 2**20

@@ -1,20 +1,26 @@
-"""How long the server takes for a move at the default strength, once it is warm."""
+"""How long the server takes for a move at the default strength, once it is warm; or how it bears
+many requests at once (`load`)."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from configs import make_game
+from configs import ConfigError, make_game
 from configs.schema import ServeConfig
+from experiments import errors
+from experiments.benchmarks import load
 from experiments.device import use_compile_cache
 from experiments.serve import answers, bodies, metrics
 from experiments.serve.models import Models
 from experiments.serve.service import Question, Service
+from jaxgames import core
 from jaxgames.core import Game, State
 from jaxgames.match import Match
 
@@ -23,7 +29,9 @@ MOVES, AT_ONCE = 20, 8
 
 
 def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
-    """Rows for the game of `config`; raises RuntimeError where anything was compiled meanwhile."""
+    """Rows for the game of `config`; raises RunError where anything was compiled meanwhile."""
+    if config.benchmark.load:
+        return _load(config, say)
     use_compile_cache()
     game, repeats = make_game(config), config.benchmark.repeats
     service = Service(ServeConfig(games=(), queue=1000), Models())
@@ -33,7 +41,7 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     service.start()
     while not service.ready:
         if service.fault:
-            raise RuntimeError(service.fault)
+            raise errors.RunError(service.fault)
         time.sleep(0.05)
     warm_s = time.monotonic() - began
     states = positions(game, MOVES, config.seed)
@@ -44,7 +52,7 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
         alone.append(sorted(asyncio.run(_one_by_one(service, states))))
         together.append(asyncio.run(_at_once(service, states[:AT_ONCE])))
     if metrics.compiles() != before:
-        raise RuntimeError(f"{metrics.compiles() - before} programs were compiled after warm-up")
+        raise errors.RunError(f"{metrics.compiles() - before} programs were compiled after warm-up")
     service.stop()
     model = service.models.default(game)
     rows = [
@@ -53,6 +61,25 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
         _row(f"{game.id}, {model.name}, {AT_ONCE} at once", together, repeats),
     ]
     return {"game": game.id, "model": model.name, "warm_up_s": round(warm_s, 1), "rows": rows}
+
+
+def _load(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
+    """The rows of `load.run` for a server of the game of `config` with the settings `serve.*`."""
+    game, settings = make_game(config), config.serve
+    preset = config.game.preset or next(iter(core.game_type(game.id).presets))
+    if core.make(game.id, preset) != game:
+        raise ConfigError("benchmark.load", "a server is warm for rules that have a name: a preset")
+    if not settings.games:
+        settings = dataclasses.replace(settings, games=(f"{game.id}/{preset}",))
+    plain = {f.name: f.default for f in dataclasses.fields(settings)}
+    words = [
+        f"serve.{name}={json.dumps(value)}"
+        for name in plain
+        if name != "port" and (value := getattr(settings, name)) != plain[name]
+    ]
+    repeats = config.benchmark.repeats
+    rows = load.run(game, preset, config.benchmark.load, repeats, words, say)
+    return {"game": game.id, "rows": rows}
 
 
 def positions(game: Game, number: int, seed: int) -> list[State]:

@@ -9,6 +9,7 @@ import time
 import pytest
 import uvicorn
 
+from experiments import cli
 from experiments.benchmarks import load
 from experiments.serve import metrics
 from tests.experiments.serve import tiny
@@ -68,9 +69,22 @@ def test_wrong_answers_are_found():
 
 
 @pytest.mark.slow
-def test_two_hundred_at_once_again_and_again():
-    rows = load.run(tiny.GAME, "tictactoe", 200, 7, tiny.words(), print)
-    found = {row["what"].partition(": ")[2]: row for row in rows}
-    print(json.dumps(rows, indent=1))
+def test_two_hundred_at_once_again_and_again(capsys):
+    argv = ["benchmark", "serve", "game=eight_in_a_row", "game.preset=tictactoe", *tiny.words()]
+    assert cli.main([*argv, "benchmark.load=200", "benchmark.repeats=7", "--json", "--quiet"]) == 0
+    told = capsys.readouterr().out
+    print(told)
+    found = {row["what"].partition(": ")[2]: row for row in json.loads(told)["rows"]}
     assert found["memory that the server gained"]["value"] < 32
     assert found["/health/live, 99 of 100 within"]["value"] < 50
+
+
+def test_what_can_not_be_measured(capsys):
+    rules = ["game.options.rows=4", "game.options.cols=4"]
+    for words, says in (
+        (["benchmark.load=5"], "benchmark.load: 0, or 20 to 1000, got 5"),
+        (["benchmark.load=20", *rules], "benchmark.load: a server is warm for rules that have"),
+    ):
+        argv = ["benchmark", "serve", "game=eight_in_a_row", "game.preset=tictactoe", *words]
+        assert cli.main([*argv, "--quiet"]) == 2
+        assert says in capsys.readouterr().err
