@@ -41,7 +41,7 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     settings = _untaught(getattr(config, kind.section))
     say("compiling")
     learner = kind.make(game, model, settings)
-    state, compile_s = _warm(learner, settings, config.seed)
+    state, compile_s = _warm(learner, config.seed)
     say("measuring")
     seconds = _measure(learner, state, config.benchmark)
     update = statistics.median(seconds)
@@ -69,7 +69,7 @@ def run(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
         say("compiling with twice the optimiser steps")
         doubled = dataclasses.replace(settings, learn_steps=2 * settings.learn_steps)
         more = kind.make(game, model, doubled)
-        state, _ = _warm(more, doubled, config.seed)
+        state, _ = _warm(more, config.seed)
         learn = statistics.median(_measure(more, state, config.benchmark)) - update
     learn = min(max(learn, 0.0), update)
     rows += [
@@ -113,14 +113,16 @@ def _switches(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     if hasattr(settings, "king"):
         crowned = dataclasses.replace(alone, king=KingConfig(enabled=True))
         ways["as king of the hill"] = kind.make(game, model, crowned)
+    given: dict[str, Any] = {}
     if config.curriculum.stages:
         ladder = Ladder(dataclasses.replace(config, **{kind.section: alone}), kind)
         stage = ladder.config.first
-        ways[f"with a curriculum, at {ladder.name(stage)}"] = ladder.learner(stage)
+        name = f"with a curriculum, at {ladder.name(stage)}"
+        ways[name], given[name] = ladder.learner(stage), {"mix": ladder.config.mix(stage)}
     rows, compile_s = [], {}
     for name, learner in ways.items():
         say(f"compiling and measuring an update {name}")
-        state, compiled = _warm(learner, alone, config.seed)
+        state, compiled = _warm(learner, config.seed, **given.get(name, {}))
         compile_s[f"update {name}"] = float(f"{sum(compiled.values()):.3g}")
         found = _measure(learner, state, config.benchmark)
         rows.append(_row(f"update {name}", "ms", [1e3 * s for s in found]))
@@ -196,10 +198,10 @@ def _evaluations(settings: Any) -> float:
     return settings.search.num_worlds * (1 + share * full + (1 - share) * fast)
 
 
-def _warm(learner: Learner, settings: Any, seed: int) -> tuple[TrainState, dict[str, float]]:
-    """A state whose next chunk learns, and the seconds that compiling took."""
+def _warm(learner: Learner, seed: int, **given: Any) -> tuple[TrainState, dict[str, float]]:
+    """A state whose next chunk learns, and the seconds that compiling took; `given` to `init`."""
     start = time.perf_counter()
-    state = jax.block_until_ready(learner.init(jax.random.key(seed)))
+    state = jax.block_until_ready(learner.init(jax.random.key(seed), **given))
     init_s = time.perf_counter() - start
     start = time.perf_counter()
     state = jax.block_until_ready(learner.run_chunk(state))[0]
