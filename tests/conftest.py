@@ -35,6 +35,14 @@ def few_memory_maps():
         gc.collect()
 
 
+@pytest.fixture(scope="module")
+def quick_compiler():
+    """Where much is compiled and hardly run."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """`-n 2` gives a worker whole files, in their order: what a file compiles is compiled once."""

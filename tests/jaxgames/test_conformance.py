@@ -17,13 +17,7 @@ from tests.toys.mnk import MNK
 from tests.toys.mnk import Rules as MNKRules
 from tests.toys.mnk import State as MNKState
 
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compiler():
-    """Some eighty toys are compiled here and hardly run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quick_compiler")
 
 
 # ---- good games ----

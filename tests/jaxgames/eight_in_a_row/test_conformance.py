@@ -5,6 +5,8 @@ import pytest
 import jaxgames
 from jaxgames.conformance import Budget, check_game
 
+pytestmark = pytest.mark.usefixtures("quick_compiler")
+
 SESSION_IN_A_BUCKET = dict(
     rows=3, cols=3, win_length=3, players=2, unit="session", session_games=3, bucket=4
 )

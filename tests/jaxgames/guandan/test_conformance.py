@@ -5,6 +5,8 @@ import pytest
 import jaxgames
 from jaxgames.conformance import Budget, check_game
 
+pytestmark = pytest.mark.usefixtures("quick_compiler")
+
 #: Rules that cost little more than one compilation; all of them are tried among the slow tests.
 QUICK = (
     "start", "length", "turn", "mask", "legal-play", "terminal-mask", "forfeit", "reward-sum",

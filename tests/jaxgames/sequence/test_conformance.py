@@ -5,6 +5,8 @@ import pytest
 import jaxgames
 from jaxgames.conformance import Budget, check_game
 
+pytestmark = pytest.mark.usefixtures("quick_compiler")
+
 TRIED = [("official", 2, None)]
 MORE = [
     ("comp090054", 2, None),

@@ -20,6 +20,11 @@ def game():
 
 
 @functools.cache
+def start(game, seed):
+    return jax.jit(game.init)(jax.random.key(seed))
+
+
+@functools.cache
 def dealer(game):
     return jax.jit(jax.vmap(game.resample, in_axes=(None, None, 0)))
 
@@ -31,7 +36,7 @@ def deals(state, player, seed, count=DEALS):
 
 def after_reshuffle(game):
     """Seat 0 has played and drawn the first card of a new deck; seat 1 moves."""
-    state = game.init(jax.random.key(5)).replace(deck=jnp.zeros(50, jnp.int8))
+    state = start(game, 5).replace(deck=jnp.zeros(50, jnp.int8))
     state = core.jit_step(game)(state, jnp.argmax(state.legal_action_mask), jax.random.key(6))
     assert state.reshuffles == 1
     return state
@@ -92,7 +97,7 @@ def test_deals_of_deals_and_their_texts_agree_through_a_game(game):
 
 def test_an_equal_card_played_new_leaves_an_old_one_that_is_not_known(game):
     """Seat 2 drew eight cards and played two new ones equal to cards that seat 1 still holds."""
-    state = game.init(jax.random.key(3))
+    state = start(game, 3)
     hands = np.asarray(state.hands)
     equal = np.flatnonzero((hands[1] == 1) & (np.asarray(state.deck) > 0))[:2]
     known = np.zeros((3, 50), np.int8)
