@@ -1,6 +1,8 @@
 """`jaxgames train` with a population, a league and ratings: a whole run, resumed exactly."""
 
 import json
+import signal
+import time
 
 import pytest
 
@@ -8,7 +10,7 @@ import configs
 import experiments
 from algorithms import bundle, population
 from tests.algorithms.test_checkpoint import bits
-from tests.experiments.test_train import last_state
+from tests.experiments.test_train import last_state, spawn
 from tests.toys.cli import TINY
 
 OWN = (
@@ -55,13 +57,19 @@ def generations(path):
 
 @pytest.mark.slow
 def test_a_run_and_its_resumption(tmp_path):
-    """Two chunks and two more are four, bit for bit, lineage included; the fittest is kept."""
+    """Killed after two chunks or three and resumed: bit for bit as if nothing had been, lineage
+    included; the fittest is kept."""
     texts = [*DQN, f"run.dir={tmp_path}"]
     result = experiments.train("", [*texts, "run.name=whole"])
     whole = tmp_path / "whole"
-    experiments.train("", [*texts, "run.name=part", "train.chunks=2"])
-    resumed = [f"run.dir={tmp_path}", "run.name=part", "run.resume=true", "train.chunks=4"]
-    experiments.train("", resumed)
+    process = spawn(*texts, "run.name=part")
+    while not (tmp_path / "part" / "ckpt" / "4").exists():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    process.stderr.close()
+    experiments.train("", [f"run.dir={tmp_path}", "run.name=part", "run.resume=true"])
     state = last_state(whole)
     assert bits(last_state(tmp_path / "part")) == bits(state)
     lived = generations(whole)
@@ -84,7 +92,7 @@ def test_a_run_and_its_resumption(tmp_path):
         assert told[-1][f"population/parent/{i}"] == lived[-1]["parents"][i]
         assert told[-1][f"population/learning_rate/{i}"] == lived[-1]["numbers"]["learning_rate"][i]
     train = [row for row in rows if row["kind"] == "train"]
-    assert {"population/loss/total/2", "league/rate/random", "league/n/0"} <= train[-1].keys()
+    assert {"population/loss/total/2", "league/rate/random", "league/n/6"} <= train[-1].keys()
 
     # The bundle is one member's, of the fittest of some generation.
     assert result["population"]["fitness"] == lived[-1]["fitness"]
