@@ -128,7 +128,8 @@ PANELS = (
         (
             Chart("replay", "Positions", ("replay/size",),
                   missing="agent=alphazero | mcts_dqn | muzero | imitation"),
-            Chart("age", "Age of the samples (steps of a game)", ("replay/age*", "replay/reuse", "actor/staleness"),
+            Chart("age", "Age of the samples (steps of a game)",
+                  ("replay/age*", "replay/reuse", "actor/staleness"),
                   missing="agent=alphazero | mcts_dqn | muzero"),
         ),
     ),
