@@ -86,9 +86,14 @@ def test_a_teachers_moves_are_in_view_whatever_a_fresh_head_would_look_at():
 def test_where_the_teacher_played_the_outcome_is_the_whole_value_target(toy, played):
     game, model = toy
     replay = Replay(length=24, rows=8, horizon=CONFIG.unroll, wait=True)
-    sample = replay.sample(played[0], jax.random.key(1), 32)
-    chances = samples.chances(model, CONFIG, jax.random.key(2), 32)
-    made = samples.batch(game, model, CONFIG, (sample, None, jnp.ones(32), chances))
+
+    @jax.jit
+    def draw(ring):
+        sample = replay.sample(ring, jax.random.key(1), 32)
+        chances = samples.chances(model, CONFIG, jax.random.key(2), 32)
+        return sample, samples.batch(game, model, CONFIG, (sample, None, jnp.ones(32), chances))
+
+    sample, made = draw(played[0])
     outcome = np.asarray(sample.outcome)[:, :3] - np.asarray(sample.items["returns"])[:, 0]
     seat = np.asarray(sample.items["state"].current_player)[:, 0]
     turned = np.stack([np.roll(o, -s) for o, s in zip(outcome, seat, strict=True)])

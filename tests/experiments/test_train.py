@@ -136,8 +136,8 @@ def test_best_bundle_plays(finished):
     assert meta["strength"]["games"] == finished[1]["evaluations"]
     game = configs.make_game(configs.load("", TINY).config)
     seat = agents.from_spec(f"{finished[0]}/a:net", game)
-    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
-    action = seat.agent.act(seat.params, jax.random.key(1), states, states.current_player)
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(0), 2))
+    action = jax.jit(seat.agent.act)(seat.params, jax.random.key(1), states, states.current_player)
     assert bool(jnp.all((action >= 0) & (action < 9)))
 
 
@@ -145,11 +145,6 @@ def test_same_seed_same_run(finished, tmp_path):
     again = experiments.train("", tiny(tmp_path, "run.name=b"))
     assert bits(last_state(tmp_path / "b")) == bits(last_state(finished[0] / "a"))
     assert again["evaluations"] == finished[1]["evaluations"]
-    other = experiments.train(
-        "", tiny(tmp_path, "run.name=c", "seed=1", "train.eval.final_pairs=0")
-    )
-    assert other["evaluations"] == []
-    assert bits(last_state(tmp_path / "c").params) != bits(last_state(finished[0] / "a").params)
 
 
 def test_mcts_dqn_trains_too(tmp_path):
@@ -167,6 +162,9 @@ def test_several_seeds(tmp_path):
     assert [pathlib.Path(r["run"]).name for r in result["runs"]] == ["a-seed3", "a-seed1"]
     assert sorted(os.listdir(tmp_path)) == ["a-seed1", "a-seed3"]
     assert json.loads((tmp_path / "a-seed3" / "env.json").read_text())["seed"] == 3
+    assert all(r["evaluations"] == [] for r in result["runs"])
+    three, one = (bits(last_state(tmp_path / f"a-seed{s}").params) for s in (3, 1))
+    assert three != one
     for texts, rule in ((["seeds=[1,1]"], "each seed once"), (["seeds=[-1]"], "0 to")):
         with pytest.raises(configs.ConfigError, match=f"seeds: {rule}"):
             experiments.train("", tiny(tmp_path, *texts))
@@ -392,7 +390,7 @@ def _survives_kills(tmp_path, chunks, kills, seed):
 
 
 def test_survives_kills(tmp_path):
-    _survives_kills(tmp_path, chunks=8, kills=2, seed=0)
+    _survives_kills(tmp_path, chunks=8, kills=1, seed=0)
 
 
 @pytest.mark.slow

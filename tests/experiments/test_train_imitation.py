@@ -66,8 +66,8 @@ def test_a_run_and_its_resumption(whole):
     assert meta["agent"] == "imitation"
     game = configs.make_game(configs.load("", CLONE).config)
     seat = agents.from_spec(f"{whole}/whole:net", game)
-    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
-    action = seat.agent.act(seat.params, jax.random.key(1), states, states.current_player)
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(0), 2))
+    action = jax.jit(seat.agent.act)(seat.params, jax.random.key(1), states, states.current_player)
     assert bool(jnp.all((action >= 0) & (action < 9)))
 
 

@@ -54,8 +54,8 @@ def test_a_run_and_its_resumption(tmp_path):
     assert meta["agent"] == "muzero" and meta["view"] == 0 and meta["network"]["memory"]
     seat = agents.from_spec(f"{tmp_path}/whole:sims=4", game)
     assert int(seat.params["bank"].count) >= 16
-    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 4))
-    action = seat.agent.act(seat.params, jax.random.key(1), states, states.current_player)
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(0), 4))
+    action = jax.jit(seat.agent.act)(seat.params, jax.random.key(1), states, states.current_player)
     assert bool(jnp.all(states.legal_action_mask[np.arange(4), action]))
     # Another run may begin with these weights.
     start = [*texts, "run.name=next", f"train.start={tmp_path}/whole", "train.chunks=1"]

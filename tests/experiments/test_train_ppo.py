@@ -77,10 +77,12 @@ def test_a_run_and_its_resumption(tmp_path):
     meta = bundle.read_meta(tmp_path / "whole" / "best")
     assert meta["agent"] == "ppo" and meta["network"]["kind"] == "cards"
     game = configs.make_game(configs.load("", PPO).config)
-    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
+    states = jax.jit(jax.vmap(game.init))(jax.random.split(jax.random.key(0), 2))
     for spec in ("whole:net", "whole:sims=2:worlds=1", "whole/league/6"):
         seat = agents.from_spec(f"{tmp_path}/{spec}", game)
-        action = seat.agent.act(seat.params, jax.random.key(1), states, states.current_player)
+        action = jax.jit(seat.agent.act)(
+            seat.params, jax.random.key(1), states, states.current_player
+        )
         assert bool(jnp.all((action >= 0) & (action < 9)))
 
 
