@@ -8,38 +8,36 @@ import pytest
 from jaxgames import core
 from jaxgames.guandan import reasons, strong
 
-GAMES, STEPS = 16, 60
+GAMES, STEPS = 12, 110
 
 
 @pytest.fixture(scope="module")
 def told():
-    """(states [S * B] of half random play, reasons, the bot's moves, reasons after the hidden cards
-    were dealt anew, worths as each seat sees them), on the host."""
+    """(states [S * B] of random play, reasons, the bot's moves, reasons after the hidden cards were
+    dealt anew, worths as each seat sees them), on the host."""
     game = core.make("guandan", levels="sampled")
 
     @jax.jit
     def play(key):
         start = jax.vmap(game.init)(jax.random.split(key, GAMES))
-        bot = lambda state: game.bots["strong"](state, None)  # noqa: E731
 
         def step(states, key):
-            choose, mix, move, deal = jax.random.split(key, 4)
-            stray = jax.vmap(core.random_bot)(states, jax.random.split(choose, GAMES))
-            best = jax.vmap(bot)(states)
-            action = jnp.where(jax.random.uniform(mix, (GAMES,)) < 0.5, best, stray)
-            said = jax.vmap(game.reasons["strong"])(states)
-            keys = jax.random.split(deal, GAMES)
-            other = jax.vmap(game.resample)(states, states.current_player, keys)
-            again = jax.vmap(game.reasons["strong"])(other)
-            seats = jnp.arange(4)
-            worth = jax.vmap(jax.vmap(reasons.worths, (None, 0)), (0, None))(states, seats)
+            choose, move = jax.random.split(key)
+            action = jax.vmap(core.random_bot)(states, jax.random.split(choose, GAMES))
             after = jax.vmap(game.step)(states, action, jax.random.split(move, GAMES))
-            return after, (states, said, best, again, worth)
+            return after, states
 
-        return jax.lax.scan(step, start, jax.random.split(jax.random.key(4), STEPS))[1]
+        states = jax.lax.scan(step, start, jax.random.split(jax.random.key(4), STEPS))[1]
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
+        keys = jax.random.split(key, GAMES * STEPS)
+        return flat, jax.vmap(game.resample)(flat, flat.current_player, keys)
 
-    found = play(jax.random.key(3))
-    return jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:]), found)
+    look = jax.jit(jax.vmap(game.reasons["strong"]))
+    best = jax.jit(jax.vmap(lambda state: game.bots["strong"](state, None)))
+    worth = jax.jit(jax.vmap(jax.vmap(reasons.worths, (None, 0)), (0, None)))
+    states, others = play(jax.random.key(3))
+    found = states, look(states), best(states), look(others), worth(states, jnp.arange(4))
+    return jax.tree.map(np.asarray, found)
 
 
 def test_the_candidates_are_legal_actions_each_once(told):
