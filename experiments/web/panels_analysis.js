@@ -75,10 +75,10 @@ export function Analysis(props) {
 }
 
 function jobText(job, t) {
-  const told = {done: job.done, total: job.total};
+  const counts = {done: job.done, total: job.total};
   if (job.state === "failed") return t("analysis.failed", {detail: told({code: job.code, message: job.error}, t)});
-  if (job.state === "cancelled") return t("analysis.cancelled", told);
-  return t("analysis.progress", told);
+  if (job.state === "cancelled") return t("analysis.cancelled", counts);
+  return t("analysis.progress", counts);
 }
 
 /** Names of the models that can analyse this game, the default one first; null while unknown. */
