@@ -94,6 +94,7 @@ def test_what_a_network_makes_of_reasons(kind):
     action, facts, apply = seen["considered"], seen["facts"], jax.jit(model.apply)
     other = jax.jit(model.observe)(states, 1 - states.current_player)
     assert (other["considered"] == -1).all() and (other["advice"] == -1).all()
+    assert (other["facts"] == 0).all() and (facts != 0).any()
 
     # Afresh the better action is ahead by the trust, but for what a fresh policy says.
     logits, best = apply(fresh, seen).logits, np.asarray(seen["advice"])
@@ -185,26 +186,6 @@ def test_a_bundle_without_reasons_begins_a_network_with_them(tmp_path):
         agents.weights(str(tmp_path / "new"), networks.build(GAME, ADVISED))
 
 
-def test_only_the_named_parts_learn():
-    """The others stay bit for bit, the decay of weights included."""
-    model = networks.build(GAME, REASONED)
-    config = ppo.Config(
-        games=8, steps=4, minibatch=8, learns=("reasons", "value"), opponent_share=0.0,
-        chunk_updates=1,
-        optim=optim.OptimConfig(learning_rate=1e-2, warmup_steps=0, weight_decay=0.1),
-    )  # fmt: skip
-    learner = ppo.make(GAME, model, config)
-    state = learner.init(jax.random.key(0))
-    before = jax.tree.map(np.asarray, state.params)
-    after = learner.run_chunk(state)[0].params
-    changed = {
-        name for name in before
-        if any(not np.array_equal(a, b) for a, b in zip(
-            jax.tree.leaves(before[name]), jax.tree.leaves(after[name]), strict=True))
-    }  # fmt: skip
-    assert changed == {"reasons", "value"}
-
-
 def test_settings_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match="reasons: needs a network.advice"):
         dataclasses.replace(PLAIN, reasons=True)
@@ -222,17 +203,27 @@ def test_settings_that_do_not_fit_are_named():
         ppo.Config(learn_share=0.0)
 
 
-def test_it_begins_as_the_bot_and_grows_beyond_it():
-    """Learning from the half of its decisions that it doubts most, against the bot."""
-    model = networks.build(GAME, ADVISED)
+@pytest.mark.parametrize(
+    "network, learns",
+    [pytest.param(ADVISED, (), marks=pytest.mark.slow), (REASONED, ("reasons", "value"))],
+    ids=["advice", "reasons"],
+)
+def test_it_begins_as_the_bot_and_grows_beyond_it(network, learns):
+    """Learning from the half of its decisions that it doubts most, against the bot. Parts that
+    are not to learn stay bit for bit, the decay of weights included."""
+    model = networks.build(GAME, network)
     config = ppo.Config(
+        learns=learns,
         games=64, steps=16, minibatch=128, learn_share=0.5, entropy_start=0.05, entropy_end=0.01,
         entropy_updates=60, discount=1.0, opponent_share=0.5, groups=1, snapshots=1,
         bots=("timid",), bot_share=1.0, chunk_updates=20,
-        optim=optim.OptimConfig(learning_rate=5e-3, warmup_steps=10, clip_norm=1.0),
+        optim=optim.OptimConfig(
+            learning_rate=5e-3, warmup_steps=10, clip_norm=1.0, weight_decay=1e-3
+        ),
     )  # fmt: skip
     learner = ppo.make(GAME, model, config)
     state = learner.init(jax.random.key(0))
+    before = jax.tree.map(np.asarray, state.params)
     states = positions(GAME, 64, 1)
     agent = agents.network_agent(GAME, model)
     act = jax.jit(agent.act)
@@ -242,6 +233,9 @@ def test_it_begins_as_the_bot_and_grows_beyond_it():
     for _ in range(10):
         state, metrics = learner.run_chunk(state)
     assert metrics["league/win/timid"] > 0.5 and metrics["selfplay/illegal"] == 0
+    moved = jax.tree.map(lambda a, b: bool((a != b).any()), before, state.params)
+    changed = {name for name, part in moved.items() if any(jax.tree.leaves(part))}
+    assert changed == (set(learns) or set(before))
     played = act(state.params, jax.random.key(0), states, states.current_player)
     assert 0.05 < (played != bot).mean() < 0.9
     rival = agents.Seat(agents.bot_agent(GAME, "timid"))
