@@ -190,7 +190,7 @@ class Model:
         That is `game.observe`, and for an advised network "advice" int32[B]: what its bot would
         play, which hangs on the position alone; -1 for seats that are not to move. One that is
         told reasons also gets "considered" int32[B, K], -1 for seats that are not to move, and
-        "facts" float32[B, K, F]; see `jaxgames.reasons`.
+        "facts" float32[B, K, F], 0 for these; see `jaxgames.reasons`.
         """
         seat = states.current_player if player is None else player
         seen = jax.vmap(self.game.observe)(states, seat)
@@ -206,8 +206,9 @@ class Model:
         if not self.config.reasons:
             return seen | {"advice": jnp.where(mine, said.astype(jnp.int32), -1)}
         considered = jnp.where(mine[:, None], said.action, -1)
+        facts = jnp.where(mine[:, None, None], said.facts, 0.0)  # of the mover's own cards
         advice = jnp.where(mine, said.best, -1)
-        return seen | {"advice": advice, "considered": considered, "facts": said.facts}
+        return seen | {"advice": advice, "considered": considered, "facts": facts}
 
     def num_params(self) -> int:
         """How many numbers the weights hold."""

@@ -81,12 +81,17 @@ def settled() -> None:
 
 def yield_cores() -> int:
     """Lowers the priority of all threads that are not Python's, so that none can hold the
-    interpreter and starve; how many. Only Linux has priorities of threads."""
+    interpreter and starve; how many. Only Linux has priorities of threads, and tells which there
+    are where /proc is mounted."""
     if sys.platform != "linux":
+        return 0
+    try:
+        names = os.listdir("/proc/self/task")
+    except OSError:  # slower answers are no reason not to serve
         return 0
     ours = {thread.native_id for thread in threading.enumerate()}
     nice, lowered = os.getpriority(os.PRIO_PROCESS, 0) + NICER, 0
-    for name in os.listdir("/proc/self/task"):
+    for name in names:
         if int(name) not in ours:
             try:
                 os.setpriority(os.PRIO_PROCESS, int(name), min(nice, 19))
