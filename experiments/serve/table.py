@@ -159,22 +159,27 @@ class Table:
 
         Raises Problem for a seat that is not there, and for more than a person here may see.
         """
-        if text == ALL:
+        seat = self.named(text)
+        if seat is None:
             if not self.open:
                 rule = "all hands are shown when the game is over, or in review"
                 raise Problem("hidden", rule, "viewer")
             self.shown_all()
-            return None
-        if not text.isascii() or not text.isdecimal() or len(text) > 3:
-            raise Problem("invalid", f"a seat or {ALL!r}, got {text[:40]!r}", "viewer")
-        seat = int(text)
-        if seat >= self.game.num_players:
-            raise Problem("invalid", f"seats are 0 to {self.game.num_players - 1}", "viewer")
-        if self.hides and self.sitters[seat].kind != HUMAN:
+        elif self.hides and self.sitters[seat].kind != HUMAN:
             if not self.open:
                 raise Problem("hidden", f"seat {seat} is nobody's at this page", "viewer")
             self.shown_all()
         return seat
+
+    def named(self, text: str) -> int | None:
+        """The seat that a text names, None for all; Problem for one that is not there."""
+        if text == ALL:
+            return None
+        if not text.isascii() or not text.isdecimal() or len(text) > 3:
+            raise Problem("invalid", f"a seat or {ALL!r}, got {text[:40]!r}", "viewer")
+        if int(text) >= self.game.num_players:
+            raise Problem("invalid", f"seats are 0 to {self.game.num_players - 1}", "viewer")
+        return int(text)
 
     def shown_all(self) -> None:
         """Takes note that a person saw, or could see, more than its own hand."""

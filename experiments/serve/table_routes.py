@@ -46,8 +46,7 @@ def router(service: Service) -> APIRouter:
 
         def both() -> dict[str, Any]:
             table = sitting.table
-            if not opens:
-                table.viewer(viewer)
+            (table.named if opens else table.viewer)(viewer)  # refused before anything is done
             found = work(table)
             return table.view(table.viewer(viewer)) | ({"readings": found} if found else {})
 

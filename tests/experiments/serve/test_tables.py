@@ -343,6 +343,8 @@ def test_a_record_saved_while_hands_are_hidden_makes_the_game_an_open_one():
         await guest.move(view, view["legal"][0]["text"])
         told = await guest.get(f"{path}/record", 422)
         assert told["code"] == "hidden" and "open them first" in told["detail"]
+        await guest.post(f"{path}/open", 422, viewer="9")
+        await guest.post(f"{path}/resign", 422, viewer="x", seat=0)
         assert (await guest.get(path, viewer="0"))["opened"] is None
         view = await guest.post(f"{path}/open", viewer="0")
         assert (view["opened"], view["can"]["back"], view["can"]["undo"]) == (1, 1, False)
