@@ -64,8 +64,8 @@ def loss(
     top = jnp.argmax(masked(outputs.logits, batch.legal), axis=-1)
     agree = top == jnp.argmax(masked(batch.weights, batch.legal), axis=-1)
     illegal = jnp.sum(jnp.where(batch.legal, 0.0, jax.nn.softmax(outputs.logits)), axis=-1)
-    mover = batch.target[:, 0]
-    spread = jnp.maximum(jnp.var(mover), 1e-6)
+    happened = batch.target[:, 0]
+    spread = jnp.maximum(jnp.var(happened), 1e-6)
     metrics = {
         "loss/policy": mean(per_item, trained),
         "loss/value": mean(value_loss),
@@ -79,6 +79,6 @@ def loss(
         "policy/illegal_mass": mean(illegal),
         "value/explained_var": mean(1.0 - jnp.mean(error[:, 0] ** 2) / spread),
         "value/bias_abs": mean(jnp.abs(jnp.mean(error[:, 0]))),
-        "value/calibration": reliability(outputs.value[:, 0], mover, batch.mover),
+        "value/calibration": reliability(outputs.value[:, 0], happened, batch.mover),
     }
     return total, metrics

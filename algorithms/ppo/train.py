@@ -48,8 +48,8 @@ class Config:
     epochs: passes over the decisions of an update.
     minibatch: decisions per optimiser step; what is left over of an update is not used.
     learns: the parts of the network that learn, by their names in its weights ("reasons", "policy",
-      "trunk", ...); empty: all. Noise walks along every weight that learns: few weights that
-      see much go further on the same games than many.
+      "trunk", ...), without decay; empty: all. Noise walks along every weight that learns: few
+      weights that see much go further on the same games than many.
     learn_share: share of an update's own decisions that is learnt from, those in which the network
       was least certain of its move: where there is no doubt, there is next to nothing to learn.
     micro_batch: at most so many decisions' gradient is computed at once (`optim.gradients`).

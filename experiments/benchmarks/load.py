@@ -105,6 +105,8 @@ async def fetch(
         with contextlib.suppress(ConnectionError):  # refused before all of it was sent
             await writer.drain()
         head, _, rest = (await reader.read()).partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/"):
+            raise ConnectionError(f"{host}:{port} hung up without an answer")
         return int(head.split(b" ", 2)[1]), rest
     finally:
         writer.close()
