@@ -48,7 +48,7 @@ class Config:
     epochs: passes over the decisions of an update.
     minibatch: decisions per optimiser step; what is left over of an update is not used.
     learns: the parts of the network that learn, by their names in its weights ("reasons", "policy",
-      "trunk", ...), without decay; empty: all. Noise walks along every weight that learns: few
+      "trunk", ...); empty: all. Noise walks along every weight that learns: few
       weights that see much go further on the same games than many.
     learn_share: share of an update's own decisions that is learnt from, those in which the network
       was least certain of its move: where there is no doubt, there is next to nothing to learn.
@@ -388,15 +388,15 @@ def _learn(game, model, config, state: State, data: Batch, key) -> tuple[dict, d
         return critics.loss(critics.model(game, config.critic), params, batch)
 
     # A critic that learns alone leaves the network as it is, the decay of its weights included.
-    decay = 0.0 if config.learns else learning
-    hyper = state.hyper | {"weight_decay": state.hyper["weight_decay"] * decay}
+    hyper = state.hyper | {"weight_decay": state.hyper["weight_decay"] * learning}
     rate = state.hyper["learning_rate"] * config.critic.rate
     critic_hyper = state.hyper | {"learning_rate": rate}
 
     def step(carry, batch):
         params, opt_state, critic = carry
         value, metrics, grads = optim.gradients(one_loss, params, batch, config.micro_batch)
-        params, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
+        stepped, opt_state, report = optim.step(hyper, params, opt_state, value, grads)
+        params = params | {name: stepped[name] for name in config.learns or stepped}
         metrics = total(metrics) | report_metrics(report)
         if judging:
             weights = (critic.params, critic.opt_state)
