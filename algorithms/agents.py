@@ -64,6 +64,8 @@ class Analysis:
       prior: float32[B, A], the network's distribution over legal actions.
       visits: float32[B, A], search visits, mean over the worlds; zero without a search.
       q: float32[B, A], value of each action for the team to move; nan where unknown.
+      seen: bool[B, A], the legal actions within the part that the agent looked at; None: it
+        looks at all of the game.
     """
 
     action: Array
@@ -72,6 +74,7 @@ class Analysis:
     prior: Array
     visits: Array
     q: Array
+    seen: Array | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -76,8 +76,8 @@ def network_agent(
         lay = functools.partial(_lay, game, model, view, legal)
         nothing = jnp.zeros((chosen.shape[0], game.num_actions), jnp.float32)
         action = jax.vmap(model.viewer.to_game)(view, chosen).astype(jnp.int32)
-        unknown = jnp.full_like(nothing, jnp.nan)
-        return Analysis(action, lay(weights), root.value, lay(prior), nothing, unknown)
+        unknown, seen = jnp.full_like(nothing, jnp.nan), _seen(game, model, view, legal)
+        return Analysis(action, lay(weights), root.value, lay(prior), nothing, unknown, seen)
 
     return Agent(name, act, analyse)
 
@@ -109,6 +109,7 @@ def search_agent(
             prior=lay(jax.nn.softmax(done.root.prior_logits)),
             visits=visits,
             q=jnp.where(visits > 0, q, jnp.nan),
+            seen=_seen(game, model, done.view, done.legal),
         )
 
     def analyse(params, key, states, player):
@@ -154,6 +155,13 @@ def _lay(game: Game, model: Model, view: Any, legal: Array, per_action: Array) -
         return jnp.zeros(game.num_actions, jnp.float32).at[cell].add(numbers, mode="drop")
 
     return jax.vmap(one)(view, legal, per_action.astype(jnp.float32))
+
+
+def _seen(game: Game, model: Model, view: Any, legal: Array) -> Array | None:
+    """`Analysis.seen`: bool[B, A] of a view that shows a part of the game, else None."""
+    if not model.viewer.size:
+        return None
+    return _lay(game, model, view, legal, jnp.ones_like(legal)) > 0
 
 
 @functools.cache  # equal agents are then the same one, compiled once

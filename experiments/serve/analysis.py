@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +16,8 @@ from jaxgames.core import Game, State
 CANDIDATES = 12
 MOVES = 128
 SEEN = 1024
+#: Moves of each analysis that a record keeps, fewer and fewer until they fit.
+KEPT = (32, 8, 2)
 
 
 def of_thought(
@@ -25,8 +28,8 @@ def of_thought(
     Returns {move, value, simulations, elapsed_ms, candidates, moves, count, seen, tree, ...asked}:
     `value` is per seat; a candidate is {action, text, prior, visits, share, q, line}, its `q` per
     seat, null where unknown; `moves` are [text, prior, visits, q of the mover], the choice first,
-    then most looked at; `count` all legal moves; `seen` the texts of those that the network gives
-    a chance at all, None: every one; `tree` as in `outline.branches`.
+    then most looked at; `count` all legal moves; `seen` the texts of those within the part that
+    the agent looks at, None: every one; `tree` as in `outline.branches`.
     """
     found = thought.analysis
     if found is None:
@@ -58,7 +61,9 @@ def of_thought(
         [text, _round(prior[i]), _round(visits[i]), _round(q[i])]
         for i, text in zip(order, texts, strict=True)
     ]
-    value, seen = np.asarray(found.value, np.float64), legal[prior > 0]
+    value, seen = np.asarray(found.value, np.float64), legal
+    if found.seen is not None:
+        seen = legal[np.asarray(found.seen)[legal]]
     part = len(seen) < min(len(legal), SEEN)
     return dict(asked) | {
         "move": game.action_to_text(state, thought.action),
@@ -89,7 +94,22 @@ def _per_seat(game: Game, mover: int, q: float, tree: Any) -> list[float | None]
     return [own if side == team else other for side in game.team_of]
 
 
-# ---- from records ----
+# ---- in records ----
+
+
+def kept(found: Mapping[int, Mapping[str, Any]], room: int) -> dict[int, dict[str, Any]]:
+    """Analyses by ply as a record keeps them: without what is long, and of each so many moves that
+    all together take at most `room` bytes, as JSON within JSON; {} where not even few fit."""
+    for most in KEPT:
+        short = {ply: _trimmed(one, most) for ply, one in found.items()}
+        if len(json.dumps(json.dumps([{"analysis": one} for one in short.values()]))) <= room:
+            return short
+    return {}
+
+
+def _trimmed(found: Mapping[str, Any], most: int) -> dict[str, Any]:
+    short = {name: value for name, value in found.items() if name not in ("tree", "seen")}
+    return short | {name: found[name][:most] for name in ("candidates", "moves")}
 
 
 def checked(value: Any, seats: int) -> dict[str, Any] | None:
@@ -99,7 +119,7 @@ def checked(value: Any, seats: int) -> dict[str, Any] | None:
     """
     if not isinstance(value, Mapping):
         return None
-    shown: dict[str, Any] = {"tree": None}
+    shown: dict[str, Any] = {"tree": None, "seen": None}  # which no record keeps
     kinds = {"model": str, "move": str, "simulations": int, "elapsed_ms": int, "count": int}
     for name, kind in kinds.items():
         item = value.get(name)
@@ -114,13 +134,7 @@ def checked(value: Any, seats: int) -> dict[str, Any] | None:
         return None
     if not all(_is_candidate(c, seats) for c in candidates) or not all(map(_is_row, moves)):
         return None
-    seen = value.get("seen")
-    if not (isinstance(seen, list) and all(type(text) is str for text in seen[:SEEN])):
-        seen = None
-    return shown | {
-        "value": worth, "candidates": candidates[:CANDIDATES], "moves": moves[:MOVES],
-        "seen": seen and seen[:SEEN],
-    }  # fmt: skip
+    return shown | {"value": worth, "candidates": candidates[:CANDIDATES], "moves": moves[:MOVES]}
 
 
 def _is_number(value: Any) -> bool:

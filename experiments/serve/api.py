@@ -96,6 +96,7 @@ def router(service: Service) -> APIRouter:
         """Who can be asked; found when the server started."""
         return await off(service, catalogue.models, service)
 
+    # Below `security.OPEN`: these two run in the loop in front of the application's.
     @routes.get("/health/live", tags=["operations"])
     @routes.get("/v2/health/live", tags=["operations"], include_in_schema=False)
     async def live() -> dict[str, Any]:

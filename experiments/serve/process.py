@@ -34,6 +34,9 @@ class Aside:
 
     The loop that calls it only reads and writes, and answers whether the server lives (`OPEN`), so
     that neither many requests nor a large one make who asks that wait.
+
+    What the application receives comes from the other loop, never at once: waiting for a message
+    works, polling does not, and `Request.is_disconnected` is always False.
     """
 
     def __init__(self, app: ASGIApp):

@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 import pydantic_core
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -93,14 +93,13 @@ def of_catalogue(catalogue: Catalogue) -> APIRouter:
     )
     async def stream(
         id: Id,
-        request: Request,
         after: After = 0,
         epoch: Annotated[str, Query(max_length=40)] = "",
     ) -> StreamingResponse:
         """Answers of `events` as server-sent events, as they come."""
         run = await run_in_threadpool(find, id)
         streams.check()
-        told = _news(run, after, epoch, streams, request)
+        told = _news(run, after, epoch, streams)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(told, media_type="text/event-stream", headers=headers)
 
@@ -199,13 +198,13 @@ class Slots:
             self._left += 1
 
 
-async def _news(
-    run: Run, after: int, epoch: str, slots: Slots, request: Request
-) -> AsyncIterator[str]:
-    """Server-sent events until the client goes: "rows" with an answer of `Run.events`."""
+async def _news(run: Run, after: int, epoch: str, slots: Slots) -> AsyncIterator[str]:
+    """Server-sent events without end: "rows" with an answer of `Run.events`."""
     with slots.held():
         beat = 0.0
-        while not await request.is_disconnected():
+        # StreamingResponse listens for the client's leaving and then cancels this; to ask for it
+        # here (`Request.is_disconnected`) is of no use behind `process.Aside`, see there.
+        while True:
             found = await run_in_threadpool(run.events, after, MOST_ROWS, epoch)
             if found["rows"] or found["reset"]:
                 after, epoch = found["next"], found["epoch"]

@@ -35,7 +35,9 @@ BODY_S = 30.0
 #: off while he sends does not get to read why.
 LINGER_BYTES, LINGER_S = 8 << 20, 5.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-#: Paths that tell nothing of anybody: the pages' own files and whether the server lives.
+#: Paths that need no token, as they tell nothing of anybody: whether the server lives. They are
+#: also answered in the loop in front (`process.Aside`), so that nothing below them may take long
+#: or touch what belongs to the application's loop.
 OPEN = ("/health/", "/v2/health/")
 _GUARDED = ("/v1/", "/api/", "/metrics", "/openapi.json", "/ws")
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -174,6 +176,11 @@ async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -
     await problems.answer(problem)(scope, receive, send)
 
 
+def only_reads(request: Request) -> bool:
+    """Whether the caller's token lets him change nothing: for what a GET would change."""
+    return getattr(request.state, "may", "play") != "play"
+
+
 class Fence:
     """Host, Origin and token."""
 
@@ -200,7 +207,7 @@ class Fence:
         await self.app(scope, receive, send)
 
     def wrong(self, scope: Scope, headers: Headers) -> Problem | None:
-        """Why the caller is not let in."""
+        """Why the caller is not let in; who is let in by a token has its scope in `state.may`."""
         if len(headers.getlist("host")) != 1 or not self._known(headers["host"]):
             rule = "this name is not one of serve.allowed_hosts"
             return Problem("forbidden", rule, "host")
@@ -219,6 +226,7 @@ class Fence:
             return Problem("unauthorized", "send the token as `Authorization: Bearer TOKEN`")
         if changes and allowed != "play":
             return Problem("forbidden", "this token may only read")
+        scope.setdefault("state", {})["may"] = allowed
         return None
 
     def _known(self, host: str) -> bool:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from algorithms import agents
+from experiments.serve import analysis
 from experiments.serve.models import Model
 from experiments.serve.problems import Problem
+from experiments.serve.security import BODY_BYTES
 from jaxgames import record
 from jaxgames.core import Game
 from jaxgames.match import IllegalAction, Match
@@ -24,8 +27,8 @@ from jaxgames.match import IllegalAction, Match
 HUMAN, NETWORK = "human", "network"
 #: Who can sit: a person, a model with its search, a rule bot, a model's network alone.
 KINDS = (HUMAN, "model", "bot", NETWORK)
-#: Moves of an analysis that a view lists, and that a record keeps.
-LISTED, KEPT = 128, 32
+#: Bytes at most that a request to load a record has beside the record.
+ENVELOPE = 1 << 12
 #: Who sees everything.
 ALL = "all"
 
@@ -154,8 +157,8 @@ class Table:
 
     # ---- who looks ----
 
-    def viewer(self, text: str) -> int | None:
-        """The seat whose view is asked for, None for all hands.
+    def viewer(self, text: str, reads: bool = False) -> int | None:
+        """The seat whose view is asked for, None for all hands; `reads` as in `shown_all`.
 
         Raises Problem for a seat that is not there, and for more than a person here may see.
         """
@@ -164,11 +167,11 @@ class Table:
             if not self.open:
                 rule = "all hands are shown when the game is over, or in review"
                 raise Problem("hidden", rule, "viewer")
-            self.shown_all()
+            self.shown_all(reads)
         elif self.hides and self.sitters[seat].kind != HUMAN:
             if not self.open:
                 raise Problem("hidden", f"seat {seat} is nobody's at this page", "viewer")
-            self.shown_all()
+            self.shown_all(reads)
         return seat
 
     def named(self, text: str) -> int | None:
@@ -181,9 +184,13 @@ class Table:
             raise Problem("invalid", f"seats are 0 to {self.game.num_players - 1}", "viewer")
         return int(text)
 
-    def shown_all(self) -> None:
-        """Takes note that a person saw, or could see, more than its own hand."""
+    def shown_all(self, reads: bool = False) -> None:
+        """Takes note that a person saw, or could see, more than its own hand; Problem where that
+        is new and the caller only `reads`, who must not change what others may take back."""
         if self.hides and self.people and self.opened is None:
+            if reads:
+                rule = "this token may only read, and to show all hands would open the game"
+                raise Problem("forbidden", rule)
             self.opened = self.match.ply
             self.changed()
 
@@ -452,7 +459,8 @@ class Table:
     # ---- records ----
 
     def record(self) -> record.Record:
-        """The game so far with its analysis; it holds all hands."""
+        """The game so far with its analysis, as much of it as can be loaded again; it holds all
+        hands."""
         names = self.names or [s.label for s in self.sitters]
         seats = [
             record.Seat(name, s.model.meta.get("sha256") if s.model else None)
@@ -463,10 +471,11 @@ class Table:
             meta["resigned"] = self.resigned
         if self._opened() is not None:
             meta["opened"] = self.opened
-        plies = self.match.ply
-        kept = {p: _trimmed(found) for p, found in self.analysis.items() if p < plies}
-        if plies in self.analysis:
-            meta["analysis"] = _trimmed(self.analysis[plies])
+        bare = record.from_match(self.match, seats, meta=meta)
+        room = BODY_BYTES - ENVELOPE - len(json.dumps(record.dumps(bare)))
+        kept = analysis.kept(self.analysis, room)
+        if self.match.ply in kept:
+            meta["analysis"] = kept.pop(self.match.ply)
         return record.from_match(self.match, seats, analysis=kept, meta=meta)
 
 
@@ -482,9 +491,3 @@ def replayed(found: record.Record, plies: int | None = None) -> Match:
 
 def _ruleset(game: Game) -> dict[str, Any]:
     return {f.name: getattr(game.rules, f.name) for f in dataclasses.fields(game.rules)}
-
-
-def _trimmed(found: Mapping[str, Any]) -> dict[str, Any]:
-    """An analysis as a record keeps it: no tree, the first moves."""
-    kept = {name: value for name, value in found.items() if name != "tree"}
-    return kept | {"moves": found["moves"][:KEPT]}

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from experiments.serve import dialog
 from experiments.serve.problems import RESPONSES, Problem
+from experiments.serve.security import only_reads
 from experiments.serve.service import Service
 from experiments.serve.table import ALL, Table, replayed
 from experiments.serve.table_bodies import (
@@ -32,9 +33,11 @@ def router(service: Service) -> APIRouter:
     tables = of(service)
     routes = APIRouter(prefix="/v1/tables", tags=["tables"], responses=RESPONSES)
 
-    async def shown(sitting: Sitting, viewer: str, ply: int | None = None) -> dict[str, Any]:
+    async def shown(
+        sitting: Sitting, viewer: str, ply: int | None = None, reads: bool = False
+    ) -> dict[str, Any]:
         def work() -> dict[str, Any]:
-            return sitting.table.view(sitting.table.viewer(viewer), ply)
+            return sitting.table.view(sitting.table.viewer(viewer, reads), ply)
 
         return await tables.alone(sitting, work)
 
@@ -79,14 +82,18 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/{id}")
     async def look(
-        id: str, viewer: str = "0", ply: int | None = None, after: int | None = None
+        request: Request,
+        id: str,
+        viewer: str = "0",
+        ply: int | None = None,
+        after: int | None = None,
     ) -> dict[str, Any]:
         """The view of a seat, or with `after` only how the work goes if nothing changed since."""
         sitting = tables.find(id)
         tables.kick(sitting)
         if after == sitting.table.version:
             return sitting.table.pulse()
-        return await shown(sitting, viewer, ply)
+        return await shown(sitting, viewer, ply, only_reads(request))
 
     @routes.delete("/{id}", status_code=204)
     async def close(id: str) -> Response:
@@ -163,7 +170,7 @@ def router(service: Service) -> APIRouter:
         return sitting.table.pulse()
 
     @routes.get("/{id}/record")
-    async def kept(id: str) -> Response:
+    async def kept(request: Request, id: str) -> Response:
         """The game as a record, jaxgames-record/1, with its analysis and all hands; refused while
         these are hidden."""
         sitting = tables.find(id)
@@ -172,14 +179,16 @@ def router(service: Service) -> APIRouter:
             if not sitting.table.open:
                 rule = "a record holds all hands: open them first, which makes this an open game"
                 raise Problem("hidden", rule, "id")
-            sitting.table.shown_all()
+            sitting.table.shown_all(only_reads(request))
             return record.dumps(sitting.table.record())
 
         text = await tables.alone(sitting, work)
         return Response(text + "\n", media_type="application/json")
 
     @routes.get("/{id}/text")
-    async def text(id: str, viewer: str = "0", ply: int | None = None) -> dict[str, Any]:
+    async def text(
+        request: Request, id: str, viewer: str = "0", ply: int | None = None
+    ) -> dict[str, Any]:
         """The position as text."""
         sitting = tables.find(id)
 
@@ -188,7 +197,7 @@ def router(service: Service) -> APIRouter:
             at = table.match.ply if ply is None else ply
             if not 0 <= at <= table.match.ply:
                 raise Problem("invalid", f"plies are 0 to {table.match.ply}, got {ply}", "ply")
-            return table.picture(table.viewer(viewer), at)
+            return table.picture(table.viewer(viewer, only_reads(request)), at)
 
         return {"text": await tables.alone(sitting, work)}
 

@@ -95,6 +95,8 @@ def test_analysis_is_in_actions_of_the_game(folder, states, options):
     for share in (said.weights, said.prior):
         np.testing.assert_allclose(share.sum(-1), 1.0, atol=1e-5)
         assert not np.asarray(share)[~legal].any()
+    assert (legal >= said.seen).all() and legal.sum() > said.seen.sum() >= 2 * (VIEW**2 - 4)
+    assert not np.asarray(said.prior)[~np.asarray(said.seen)].any()
     assert said.value.shape == (2, 3)
     visits = np.asarray(said.visits)
     assert visits.sum() == (12 if "sims" in options else 0)

@@ -139,17 +139,6 @@ def test_the_page_is_served(client):
 # ---- streams ----
 
 
-class Asked:
-    """Stands for a request whose client stays for so many looks."""
-
-    def __init__(self, looks):
-        self.looks = looks
-
-    async def is_disconnected(self):
-        self.looks -= 1
-        return self.looks < 0
-
-
 def test_a_stream_tells_what_polling_tells(base, monkeypatch):
     import asyncio
 
@@ -159,11 +148,16 @@ def test_a_stream_tells_what_polling_tells(base, monkeypatch):
     async def listen():
         slots = runs.Slots(1)
         told = []
-        async for event in runs._news(run, 18, "", slots, Asked(4)):
+        news = runs._news(run, 18, "", slots)
+        async for event in news:
             told.append(event)
             run_folder.append(run.path / "metrics.jsonl", [train(20 + len(told))])
             if len(told) == 2:
                 break
+        with pytest.raises(runs.Problem):
+            slots.check()
+        await news.aclose()  # as StreamingResponse's cancelling does when the client leaves
+        slots.check()
         return told
 
     first, second = asyncio.run(listen())

@@ -1,6 +1,7 @@
 """What callers of bad will, or of bad luck, may send: each is answered, and harms nobody else."""
 
 import asyncio
+import dataclasses
 import json
 import threading
 
@@ -12,10 +13,10 @@ from algorithms import bundle
 from algorithms.agents import Analysis
 from experiments.dashboard import lines
 from experiments.dashboard.run import Run
-from experiments.serve import api, questions, runs
+from experiments.serve import analysis, api, questions, runs
 from experiments.serve import app as apps
 from experiments.serve.problems import Problem
-from experiments.serve.service import Question
+from experiments.serve.service import Question, Thought
 from jaxgames import core, match, record
 from jaxgames.match import IllegalAction, Match
 from tests.experiments.dashboard import folders
@@ -46,6 +47,16 @@ def test_any_temperature_draws_a_move(app, temperature):
 def test_nothing_to_draw_by_is_the_agents_choice():
     for weights in ([0.0, 0.0], [np.nan, 1.0]):
         assert questions.choose(thought(weights, 1), 1.0, 0, searched=True) == 1
+
+
+def test_a_window_is_told_of_who_looks_through_one():
+    """Not of who gives moves no chance at all: a sharp softmax is 0 in many places."""
+    state, sharp = Match(tiny.GAME, 0).state, thought(np.eye(9)[4], 4)
+    looked = Thought(4, sharp, 0, 1, 0.0, 0.0, "policy")
+    assert analysis.of_thought(tiny.GAME, state, looked, {})["seen"] is None
+    part = dataclasses.replace(sharp, seen=np.arange(9) < 2)
+    looked = dataclasses.replace(looked, analysis=part)
+    assert analysis.of_thought(tiny.GAME, state, looked, {})["seen"] == ["a1", "b1"]
 
 
 def test_an_error_of_one_question_is_not_told_to_others(app):
@@ -229,7 +240,7 @@ def test_a_client_that_hangs_up_at_once_takes_no_stream(tmp_path):
     slots = runs.Slots(1)
 
     async def main():
-        runs._news(run, 0, "", slots, None)  # begun by nobody
+        runs._news(run, 0, "", slots)  # begun by nobody
         slots.check()
         with slots.held(), pytest.raises(Problem, match="too many open streams"):
             slots.check()

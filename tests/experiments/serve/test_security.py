@@ -107,6 +107,24 @@ def test_beyond_loopback_a_token_is_needed(tmp_path):
     assert (again.play, again.fresh) == (keys.play, False)
 
 
+def test_reading_changes_no_table(tmp_path):
+    """To look at all hands ends that moves are taken back: not for who may only read."""
+    app = fenced(tmp_path, host="0.0.0.0")
+    keys = app.state.keys
+    play, read = ({"authorization": f"Bearer {t}"} for t in (keys.play, keys.read))
+    body = {"game": "sequence", "seats": [{"kind": "human"}] * 2}
+    path = f"/v1/tables/{post(app, '/v1/tables', body, headers=play).json()['id']}"
+    body = {"viewer": "0", "seat": 0}
+    assert post(app, f"{path}/resign", body, headers=play).json()["open"]
+    before = call(app, "GET", path, headers=read).json()
+    for what in ("?viewer=all", "/text?viewer=all", "/record"):
+        told = problem(call(app, "GET", path + what, headers=read), 403, "forbidden")
+        assert "may only read" in told["detail"]
+    assert call(app, "GET", path, headers=read).json() == before
+    assert call(app, "GET", f"{path}/record", headers=play).status_code == 200
+    assert call(app, "GET", f"{path}?viewer=all", headers=read).status_code == 200  # it is open
+
+
 def test_a_body_that_is_too_large_is_taken_in_before_it_is_refused():
     """Who is cut off while he sends does not get to read why."""
     taken, sent = [], []

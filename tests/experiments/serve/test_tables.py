@@ -8,6 +8,7 @@ import jax
 import pytest
 
 import jaxgames
+from experiments.serve import analysis
 from experiments.serve import tables as tables_module
 from experiments.serve.problems import Problem
 from experiments.serve.table import Sitter, Table
@@ -486,6 +487,30 @@ def test_a_saved_game_comes_back_with_its_analysis():
         assert (await guest.settled(on))["history"] == view["history"]
 
     visit(work)
+
+
+def test_a_long_game_that_was_analysed_throughout_can_be_loaded_again():
+    game = jaxgames.make("eight_in_a_row", players=2, rows=20, cols=20, win_length=20)
+    match = Match(game, 0)
+    for action in range(300):
+        match.play(action)
+    table, texts = Table("x", match, [Sitter()] * 2, review=True), [f"t{n}" for n in range(400)]
+    candidate = {"action": 399, "text": "t20", "prior": 0.0833, "visits": 12.0, "share": 0.0123,
+                 "q": [0.1234, -0.1234], "line": ["t20"] * 8}  # fmt: skip
+    found = {"model": "tiny", "move": "t20", "value": [0.5, -0.5], "simulations": 64, "count": 400,
+             "elapsed_ms": 12, "candidates": [candidate] * 12, "seen": texts, "tree": None,
+             "moves": [[text, 0.0833, 12.0, -0.1234] for text in texts[:128]]}  # fmt: skip
+    table.analysis = dict.fromkeys(range(301), found)
+    text = record.dumps(table.record())
+
+    async def work(guest):
+        again = await guest.post("", 201, record=text)
+        assert len(again["values"]) == 301 and len(again["analysis"]["moves"]) >= 8
+
+    visit(work)
+    few = analysis.kept(table.analysis, 300_000)[300]
+    assert len(few["moves"]) == len(few["candidates"]) == 2
+    assert analysis.kept(table.analysis, 1000) == {}
 
 
 def test_a_list_of_moves_is_a_record_too():
