@@ -5,7 +5,7 @@ import {html, render, useCallback, useEffect, useMemo, useRef, useState} from ".
 import * as api from "./api.js";
 import {translator} from "./i18n.js";
 import {linked, unlinked} from "./link.js";
-import {told} from "./told.js";
+import {problemText} from "./told.js";
 import words from "./words.js";
 import {useBoard} from "./boards.js";
 import {Analysis, heatOf} from "./panels_analysis.js";
@@ -81,7 +81,7 @@ function App() {
     }
   }, []);
 
-  /** Another table on the screen; whether it is there. */
+  /** Another table on the screen; whether it is there. If not, the one before stays. */
   const seatAt = useCallback(async (promise) => {
     const mine = ++newest.current;
     try {
@@ -100,7 +100,7 @@ function App() {
       return true;
     } catch (error) {
       if (!(error instanceof api.Problem)) throw error;
-      setView(null);
+      setView((old) => old && {...old}); // a new one: it is looked at again if machines move there
       setProblem(error);
       return false;
     }
@@ -120,21 +120,16 @@ function App() {
   }, []);
 
   useEffect(() => {
-    const {table, viewer: seat, code, ...more} = fragment();
-    const first = async () => {
-      if (code) await api.enter(code);
-      return api.look(table, {viewer: seat || "0"});
+    /** Goes where the address says, its code entered first; whether there is something. */
+    const arrive = async () => {
+      const {table, viewer: seat, code, ...more} = fragment();
+      if (code) await api.enter(code).catch(setProblem); // session.js did where the page begins
+      if (more.record) return follow(more);
+      return Boolean(table) && seatAt(api.look(table, {viewer: seat || "0"}));
     };
-    if (more.record) follow(more).then((there) => there || setDialog({kind: "new"}));
-    else if (table) seatAt(first()).then((there) => there || setDialog({kind: "new"}));
-    else (code ? api.enter(code) : Promise.resolve()).catch(setProblem).then(() => setDialog({kind: "new"}));
-    const moved = () => {
-      const wanted = fragment();
-      if (wanted.record) follow(wanted);
-      else if (wanted.table) seatAt(api.look(wanted.table, {viewer: wanted.viewer || "0"}));
-    };
-    addEventListener("hashchange", moved);
-    return () => removeEventListener("hashchange", moved);
+    arrive().then((there) => there || setDialog({kind: "new"}));
+    addEventListener("hashchange", arrive);
+    return () => removeEventListener("hashchange", arrive);
   }, []);
 
   const id = view && view.id;
@@ -368,7 +363,7 @@ function Choice({id, label, value, choices, onPick}) {
 }
 
 function Trouble({problem, t, onClose}) {
-  const text = problem.code === "not_found" ? t("page.gone") : told(problem, t);
+  const text = problem.code === "not_found" ? t("page.gone") : problemText(problem, t);
   return html`<p class="banner bad" role="alert" data-testid="problem"><span class="grow">${text}</span>
     <button type="button" onClick=${onClose} aria-label=${t("new.cancel")}>×</button></p>`;
 }

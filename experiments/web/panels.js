@@ -2,7 +2,7 @@
 
 import {html, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
-import {told} from "./told.js";
+import {problemText} from "./told.js";
 
 /** Moves that the list under the input shows at once. */
 const LISTED = 30;
@@ -46,7 +46,7 @@ export function Status({view, names, live, mine, sending, people, t, onLive, onP
   let text;
   if (view.error) {
     state = "failed";
-    text = t("state.failed", {name: names[view.error.seat], detail: told({code: view.error.code, message: view.error.detail}, t)});
+    text = t("state.failed", {name: names[view.error.seat], detail: problemText({code: view.error.code, message: view.error.detail}, t)});
     buttons.push(html`<button type="button" data-testid="again" onClick=${onAgain}>${t("state.again")}</button>`);
   } else if (!live && !view.review) {
     state = "past";
@@ -248,7 +248,7 @@ export function Position({view, viewer, shown, onCopy, t}) {
     let wanted = true;
     api.text(view.id, viewer, shown).then(
       (found) => wanted && setText(found),
-      (error) => wanted && setText(told(error, t)),
+      (error) => wanted && setText(problemText(error, t)),
     );
     return () => {
       wanted = false;

@@ -3,7 +3,7 @@
 import {html, useEffect, useMemo, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
 import {Graph} from "./graph.js";
-import {told} from "./told.js";
+import {problemText} from "./told.js";
 import {Tree} from "./tree.js";
 import {signed} from "./panels.js";
 
@@ -76,7 +76,7 @@ export function Analysis(props) {
 
 function jobText(job, t) {
   const counts = {done: job.done, total: job.total};
-  if (job.state === "failed") return t("analysis.failed", {detail: told({code: job.code, message: job.error}, t)});
+  if (job.state === "failed") return t("analysis.failed", {detail: problemText({code: job.code, message: job.error}, t)});
   if (job.state === "cancelled") return t("analysis.cancelled", counts);
   return t("analysis.progress", counts);
 }

@@ -2,7 +2,7 @@
 
 import {html, useEffect, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
-import {told} from "./told.js";
+import {problemText} from "./told.js";
 
 /** A modal dialog that Escape closes; the focus stays in it, and goes back to where it was. */
 function Modal({title, testid, onClose, children}) {
@@ -19,7 +19,7 @@ function Modal({title, testid, onClose, children}) {
 /** Why the server would not have it. */
 function Refusal({problem, t}) {
   if (!problem) return null;
-  return html`<p class="error" role="alert" data-testid="dialog-problem">${told(problem, t)}</p>`;
+  return html`<p class="error" role="alert" data-testid="dialog-problem">${problemText(problem, t)}</p>`;
 }
 
 /** What an option's input holds, as a value of JSON: undefined for its default. */

@@ -2,7 +2,7 @@
  * What an error of the server says: {code, field, message}; `t` as in i18n.js. Its kind is told
  * in the page's language, what it is about in the server's.
  */
-export function told(problem, t) {
+export function problemText(problem, t) {
   if (problem.code === "unreachable") return t("page.unreachable");
   const known = t(`problem.${problem.code}`);
   const title = known.startsWith("problem.") ? t("problem.unknown") : known;
