@@ -157,6 +157,9 @@ def reliability(said: Array, happened: Array, mover: Array) -> Metric:
     Args:
       said, happened: float32[N].
       mover: int32[N, P], the seat to move as one-hot.
+
+    `happened` is what the learner has of it: of whole games the result; dqn and muzero bootstrap
+    their targets, which partly are the network's own values, and so seem better calibrated.
     """
     place = jnp.clip(((said + 1.0) / 2.0 * BINS).astype(jnp.int32), 0, BINS - 1)
     values = jnp.stack([said, happened, jnp.ones_like(said)])

@@ -34,6 +34,9 @@ def pointed(notebook: str, repository: str) -> str:
 
 
 def main(argv: list[str]) -> int:
+    if argv not in ([], ["--check"]):
+        print(f"badges: nothing or --check, got {' '.join(argv)!r}", file=sys.stderr)
+        return 2
     repository, wrong = source(), []
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         text = path.read_text("utf-8")

@@ -207,6 +207,12 @@ def burst(host: str, port: int, asked: Sequence[Request], seed: int = 0) -> list
     rng = random.Random(seed)
     patience = [rng.uniform(0.001, 0.05) for _ in asked]
 
+    async def told(request: Request, patience: float) -> str:
+        try:
+            return await one(request, patience)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            return f"no answer that can be read, {type(error).__name__}: {error}"
+
     async def one(request: Request, patience: float) -> str:
         body = json.dumps(request.body).encode()
         if request.kind == "oversized":
@@ -223,7 +229,7 @@ def burst(host: str, port: int, asked: Sequence[Request], seed: int = 0) -> list
         return request.wrong(status, answer)
 
     async def main() -> list[str]:
-        return await asyncio.gather(*map(one, asked, patience))
+        return await asyncio.gather(*map(told, asked, patience))
 
     found = asyncio.run(main())
     return [f"{r.kind} {r.path}: {wrong}" for r, wrong in zip(asked, found, strict=True) if wrong]

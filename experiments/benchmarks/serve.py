@@ -17,7 +17,7 @@ from configs.schema import ServeConfig
 from experiments import errors
 from experiments.benchmarks import load
 from experiments.device import use_compile_cache
-from experiments.serve import answers, bodies, metrics
+from experiments.serve import answers, bodies, metrics, security
 from experiments.serve.models import Models
 from experiments.serve.service import Question, Service
 from jaxgames import core
@@ -69,6 +69,9 @@ def _load(config: Any, say: Callable[[str], None]) -> dict[str, Any]:
     preset = config.game.preset or next(iter(core.game_type(game.id).presets))
     if core.make(game.id, preset) != game:
         raise ConfigError("benchmark.load", "a server is warm for rules that have a name: a preset")
+    if not (security.is_loopback(settings.host) or settings.insecure_no_auth):
+        rule = "the benchmark has no token: an address of this machine, or serve.insecure_no_auth"
+        raise ConfigError("serve.host", f"{rule}; got {settings.host}")
     if not settings.games:
         settings = dataclasses.replace(settings, games=(f"{game.id}/{preset}",))
     plain = {f.name: f.default for f in dataclasses.fields(settings)}

@@ -216,7 +216,8 @@ MEANING = {
     "value/td_abs": "mean |temporal difference|",
     "value/unrolled_error": "error of the value after learnt steps",
     "value/advantage_spread": "standard deviation of the advantages",
-    "value/calibration": "|said - happened| over bins of the value",
+    "value/calibration": "|said - happened| over bins of the value; what happened is the training "
+    "target, which dqn and muzero partly bootstrap from their own values",
     "value/calibration/*": "the same of positions in which this seat is to move",
     "value/*": "a figure of the value",
     "val/calibration": "|said - happened| over bins of the policy's confidence, held-out",

@@ -177,6 +177,20 @@ def test_a_table_goes_on_where_it_ended(capsys, tmp_path, monkeypatch):
     assert code == 0 and len(json.loads(out.read_text())["rows"]) == 2
     code, _, said = table(capsys, f"benchmark.out={out}", "alphazero.value_weight=0.5")
     assert code == errors.USAGE and "alphazero.value_weight=1.0, not 0.5" in said
+    without = lambda part, name: {k: x for k, x in part.items() if k != name}  # noqa: E731
+    needed = ("variant", "about", "changes", "parameters", "runs")
+    spoilt = [{"rows": [without(base, name)]} for name in needed]
+    (run,) = base["runs"]
+    for name in ("seed", "strength", "loss", "problem", "compile_s"):
+        spoilt.append({"rows": [base | {"runs": [without(run, name)]}]})
+    spoilt += [{"rows": 1}, {"rows": [base | {"runs": []}]}, {"settings": None}]
+    resolved = configs.load("eight_in_a_row/smoke", [f"benchmark.out={out}"])
+    out.write_text(json.dumps(report))
+    assert ablation._before(resolved, report["settings"]) == {"base": base, "deep": deep}
+    for change in spoilt:
+        out.write_text(json.dumps(report | change))
+        with pytest.raises(ConfigError, match="^benchmark.out: .* holds no ablation"):
+            ablation._before(resolved, report["settings"])
     out.write_text("{}")
     code, _, said = table(capsys, f"benchmark.out={out}")
     assert code == errors.USAGE and "holds no ablation" in said

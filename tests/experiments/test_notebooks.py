@@ -51,6 +51,12 @@ def test_all_point_to_the_repository_that_the_project_names(name):
     json.loads(moved)
 
 
+def test_an_unknown_word_writes_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(badges, "NOTEBOOKS", None)  # nothing is looked at
+    assert badges.main(["--chek"]) == badges.main(["--check", "x"]) == 2
+    assert "nothing or --check, got '--chek'" in capsys.readouterr().err
+
+
 def test_an_address_that_colab_can_not_open(tmp_path):
     path = tmp_path / "pyproject.toml"
     path.write_text('[project.urls]\nSource = "https://example.org/x"\n')

@@ -68,6 +68,14 @@ def test_wrong_answers_are_found():
     assert load._request("oversized", match, "tictactoe", 0, 0).wrong(422, b"{}")
 
 
+def test_a_connection_that_is_reset_is_a_wrong_answer():
+    asked = load.requests(load.positions(tiny.GAME, 0), "tictactoe", 2, 0)
+    with socket.socket() as nobody:  # bound, but it does not listen
+        nobody.bind(("127.0.0.1", 0))
+        found = load.burst(*nobody.getsockname(), asked)
+    assert len(found) == 2 and all("no answer that can be read" in wrong for wrong in found)
+
+
 @pytest.mark.slow
 def test_two_hundred_at_once_again_and_again(capsys):
     argv = ["benchmark", "serve", "game=eight_in_a_row", "game.preset=tictactoe", *tiny.words()]
@@ -84,6 +92,7 @@ def test_what_can_not_be_measured(capsys):
     for words, says in (
         (["benchmark.load=5"], "benchmark.load: 0, or 20 to 1000, got 5"),
         (["benchmark.load=20", *rules], "benchmark.load: a server is warm for rules that have"),
+        (["benchmark.load=20", "serve.host=0.0.0.0"], "serve.host: the benchmark has no token"),
     ):
         argv = ["benchmark", "serve", "game=eight_in_a_row", "game.preset=tictactoe", *words]
         assert cli.main([*argv, "--quiet"]) == 2
