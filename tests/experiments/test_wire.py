@@ -77,7 +77,16 @@ def interrupt_when_ready(capsys, seconds):
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """As at a terminal, also where whoever started the tests told them to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("who", "seconds"), [("wire", 0), ("random", 0.5)])
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_ends_it_cleanly(capsys, tmp_path, who, seconds):
     """While it waits for clients, and in the middle of a match, which is logged as stopped."""
     thread = threading.Thread(target=interrupt_when_ready, args=(capsys, seconds))
