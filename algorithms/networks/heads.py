@@ -122,7 +122,7 @@ class Weighed(nnx.Module):
         x = jax.nn.relu(self.fact(facts) + self.position(vector)[:, None])
         x = jax.nn.relu(self.inner(x))
         gain = (self.out(x) + self.direct(facts))[..., 0] - self.others[...]
-        listed = action >= 0
-        base = jnp.broadcast_to(self.others[...], (len(vector), self.num_actions))
-        rows = jnp.arange(len(vector))[:, None]
-        return base.at[rows, jnp.maximum(action, 0)].add(jnp.where(listed, gain, 0.0))
+        gain = jnp.where(action >= 0, gain, 0.0)
+        base = jnp.broadcast_to(self.others[...], (self.num_actions,))
+        add = lambda action, gain: base.at[jnp.maximum(action, 0)].add(gain)  # noqa: E731
+        return jax.vmap(add)(action, gain)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import export
 
 from algorithms import agents, arena, bundle, networks, optim, ppo
 from algorithms.ppo import rollout, train
@@ -114,6 +115,10 @@ def test_what_a_network_makes_of_reasons(kind):
     noise = jnp.where((action < 0)[..., None], 7.0, facts)
     np.testing.assert_array_equal(told(action, noise), logits)
     assert np.abs(told(action, facts + 0.5) - logits).max(-1).min() > 1e-3
+    (rows,) = export.symbolic_shape("rows")
+    shape = lambda x: jax.ShapeDtypeStruct((rows, *x.shape[1:]), x.dtype)  # noqa: E731
+    blob = export.export(apply)(params, jax.tree.map(shape, seen))  # for any number of rows
+    np.testing.assert_array_equal(blob.call(params, seen).logits, logits)
 
 
 @pytest.mark.parametrize("config", [ADVISED, REASONED], ids=["advice", "reasons"])
