@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import jaxgames
-from jaxgames.core import choose_uniform, jit_step
+from jaxgames.core import choose_uniform, jit_step, random_bot
 from jaxgames.guandan import cards, text
 
 
@@ -79,3 +79,17 @@ def steps(game, seed: int, most: int = 100_000):
 
 def step(state, action: int, seed: int = 0):
     return jit_step(state.game)(state, np.int32(action), jax.random.key(seed))
+
+
+def random_play(game, games: int, steps: int, key):
+    """The positions [steps, games] of random games, traced: within a `jax.jit`."""
+    deal_key, play_key = jax.random.split(key)
+    start = jax.vmap(game.init)(jax.random.split(deal_key, games))
+
+    def step(states, key):
+        choose, move = jax.random.split(key)
+        action = jax.vmap(random_bot)(states, jax.random.split(choose, games))
+        after = jax.vmap(game.step)(states, action, jax.random.split(move, games))
+        return after, states
+
+    return jax.lax.scan(step, start, jax.random.split(play_key, steps))[1]

@@ -8,6 +8,7 @@ import pytest
 from jaxgames import core
 from jaxgames.guandan import cards, observe
 from jaxgames.guandan.rules import PLAY
+from tests.jaxgames.guandan.positions import random_play
 
 GAMES, STEPS = 24, 110
 LEADS = slice(observe.PLANES.index("could lead 0"), observe.PLANES.index("play 0"))
@@ -18,20 +19,7 @@ def seen():
     """(game, states [S, B] of random play, the views of all seats, the privileged ones)."""
     game = core.make("guandan")
 
-    @jax.jit
-    def play(key):
-        deal_key, play_key = jax.random.split(key)
-        start = jax.vmap(game.init)(jax.random.split(deal_key, GAMES))
-
-        def step(states, key):
-            choose, move = jax.random.split(key)
-            action = jax.vmap(core.random_bot)(states, jax.random.split(choose, GAMES))
-            after = jax.vmap(game.step)(states, action, jax.random.split(move, GAMES))
-            return after, states
-
-        return jax.lax.scan(step, start, jax.random.split(play_key, STEPS))[1]
-
-    states = play(jax.random.key(3))
+    states = jax.jit(lambda key: random_play(game, GAMES, STEPS, key))(jax.random.key(3))
     seats = jnp.arange(game.num_players)
 
     @jax.jit

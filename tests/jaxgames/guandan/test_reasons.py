@@ -7,6 +7,7 @@ import pytest
 
 from jaxgames import core
 from jaxgames.guandan import reasons, strong
+from tests.jaxgames.guandan.positions import random_play
 
 GAMES, STEPS = 12, 110
 
@@ -19,15 +20,7 @@ def told():
 
     @jax.jit
     def play(key):
-        start = jax.vmap(game.init)(jax.random.split(key, GAMES))
-
-        def step(states, key):
-            choose, move = jax.random.split(key)
-            action = jax.vmap(core.random_bot)(states, jax.random.split(choose, GAMES))
-            after = jax.vmap(game.step)(states, action, jax.random.split(move, GAMES))
-            return after, states
-
-        states = jax.lax.scan(step, start, jax.random.split(jax.random.key(4), STEPS))[1]
+        states = random_play(game, GAMES, STEPS, key)
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), states)
         keys = jax.random.split(key, GAMES * STEPS)
         return flat, jax.vmap(game.resample)(flat, flat.current_player, keys)
