@@ -47,7 +47,7 @@ def network(subject: Subject, platforms: Sequence[str], params: Any = None) -> t
     spec = {
         k: jax.ShapeDtypeStruct((rows, *x.shape), x.dtype) for k, x in subject.observation.items()
     }
-    exported = export.export(jax.jit(judge), platforms=platforms)(spec)
+    exported = _exported(judge, platforms, spec)
     deal = jax.jit(jax.vmap(subject.game.init))(jax.random.split(jax.random.key(1), 3))
     observation, _ = jax.jit(subject.look)(subject.params, deal)
     data, checked = _checked(exported, judge, (observation,))
@@ -80,7 +80,7 @@ def search(
         jax.ShapeDtypeStruct((2,), jnp.uint32),
         dict(zip(names, jax.tree.leaves(shapes), strict=True)),
     )
-    exported = export.export(jax.jit(analyse), platforms=platforms)(*spec)
+    exported = _exported(analyse, platforms, *spec)
     deal = jax.jit(jax.vmap(subject.game.init))(jax.random.split(jax.random.key(2), rows))
     state = dict(zip(names, jax.tree.leaves(deal), strict=True))
     seed = jax.random.key_data(jax.random.key(3))
@@ -100,6 +100,18 @@ def load(path: str | os.PathLike) -> tuple[Function, dict[str, Any]]:
     """The function in an exported file, and its note; ValueError for a damaged file."""
     data, note = files.read(path)
     return jax.jit(export.deserialize(bytearray(data)).call), note
+
+
+def _exported(function: Function, platforms: Sequence[str], *spec: Any) -> export.Exported:
+    """`jax.export`, whose notes of where in the source an operation is from name files without
+    their folders: these are nobody's business, and would make the same blob differ elsewhere."""
+    name = "jax_hlo_source_file_canonicalization_regex"
+    before = getattr(jax.config, name)
+    jax.config.update(name, r".*[/\\]")
+    try:
+        return export.export(jax.jit(function), platforms=platforms)(*spec)
+    finally:
+        jax.config.update(name, before)
 
 
 def _checked(exported: export.Exported, function: Function, arguments: tuple) -> tuple[bytes, str]:

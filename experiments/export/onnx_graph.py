@@ -304,6 +304,28 @@ def _gather(graph, eqn, inputs):
     return graph.shaped(found, eqn.outvars[0].aval.shape)
 
 
+def _scatter_add(graph, eqn, inputs):
+    """Numbers added in each row of [B, A] at places [B, K, 1] of that row; others are dropped."""
+    numbers = eqn.params["dimension_numbers"]
+    rowwise = (
+        numbers.operand_batching_dims == numbers.scatter_indices_batching_dims == (0,)
+        and numbers.inserted_window_dims == numbers.scatter_dims_to_operand_dims == (1,)
+        and not numbers.update_window_dims
+        and eqn.params["mode"] is not jax.lax.GatherScatterMode.CLIP
+    )
+    if not rowwise:
+        raise Untranslatable("scatter-add: of more than numbers in each row")
+    onto, places, add = inputs
+    place, number = (v.aval.dtype.type for v in eqn.invars[1:])
+    places = graph.add("Squeeze", [places, *_ints([2])])
+    above = graph.add("GreaterOrEqual", [places, np.asarray(0, place)])
+    below = graph.add("Less", [places, np.asarray(eqn.invars[0].aval.shape[1], place)])
+    inside = graph.add("And", [above, below])
+    places = graph.add("Where", [inside, places, np.asarray(0, place)])
+    add = graph.add("Where", [inside, add, np.asarray(0, number)])
+    return graph.add("ScatterElements", [onto, places, add], axis=1, reduction="add")
+
+
 def _split(graph, eqn, inputs):
     sizes, axis = eqn.params["sizes"], int(eqn.params["axis"])
     found = graph.add("Split", [*inputs, *_ints(sizes)], outputs=len(sizes), axis=axis)
@@ -422,6 +444,7 @@ _WORDS: dict[str, Callable] = {
     "reduce_sum": _reduce("ReduceSum"),
     "reshape": _reshape,
     "rsqrt": _rsqrt,
+    "scatter-add": _scatter_add,
     "select_n": _select,
     "sin": _plain("Sin"),
     "slice": _slice,
