@@ -14,12 +14,13 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,8 +52,8 @@ class Server:
 
     def counter(self, name: str) -> float:
         """What /metrics tells of a counter without labels."""
-        _, body = asyncio.run(fetch(self.host, self.port, "GET", "/metrics"))
-        lines = (line.rpartition(" ") for line in body.decode().splitlines())
+        told = asyncio.run(fetch(self.host, self.port, "GET", "/metrics")).body
+        lines = (line.rpartition(" ") for line in told.decode().splitlines())
         return next(float(value) for what, _, value in lines if what == name)
 
     def memory(self) -> int:
@@ -78,7 +79,7 @@ def serving(words: Sequence[str]) -> Iterator[Server]:
             raise errors.RunError(f"the server did not start (exit code {process.wait(60)})")
         server = Server(url.hostname, url.port, process.pid)
         until = time.monotonic() + WARM_S
-        while asyncio.run(fetch(server.host, server.port, "GET", "/health/ready"))[0] != 200:
+        while asyncio.run(fetch(server.host, server.port, "GET", "/health/ready")).status != 200:
             if process.poll() is not None or time.monotonic() > until:
                 raise errors.RunError("the server did not become ready")
             time.sleep(0.1)
@@ -92,10 +93,16 @@ def serving(words: Sequence[str]) -> Iterator[Server]:
             process.wait()
 
 
-async def fetch(
-    host: str, port: int, method: str, path: str, body: bytes = b""
-) -> tuple[int, bytes]:
-    """(status, body) of an answer, on a connection of its own; raises OSError."""
+class Answer(NamedTuple):
+    """`later`: seconds after which the server wants to be asked again; 0: it does not say."""
+
+    status: int
+    body: bytes
+    later: float
+
+
+async def fetch(host: str, port: int, method: str, path: str, body: bytes = b"") -> Answer:
+    """An answer, on a connection of its own; raises OSError."""
     reader, writer = await asyncio.open_connection(host, port)
     try:
         head = f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n"
@@ -107,7 +114,8 @@ async def fetch(
         head, _, rest = (await reader.read()).partition(b"\r\n\r\n")
         if not head.startswith(b"HTTP/"):
             raise ConnectionError(f"{host}:{port} hung up without an answer")
-        return int(head.split(b" ", 2)[1]), rest
+        later = re.search(rb"\r\nretry-after: *(\d+)", head, re.IGNORECASE)
+        return Answer(int(head.split(b" ", 2)[1]), rest, float(later[1]) if later else 0.0)
     finally:
         writer.close()
 
@@ -222,11 +230,11 @@ def burst(host: str, port: int, asked: Sequence[Request], seed: int = 0) -> list
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(call(), patience)
             return ""
-        status, answer = await call()
-        while status == 429:  # the queue is full, and says so
-            await asyncio.sleep(0.1)
-            status, answer = await call()
-        return request.wrong(status, answer)
+        answer = await call()
+        while answer.status == 429:  # the queue is full; it says when to come back
+            await asyncio.sleep(max(answer.later, 0.1) * rng.uniform(1.0, 1.5))
+            answer = await call()
+        return request.wrong(answer.status, answer.body)
 
     async def main() -> list[str]:
         return await asyncio.gather(*map(told, asked, patience))
