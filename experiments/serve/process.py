@@ -27,6 +27,8 @@ from experiments.serve.security import OPEN
 SWITCH_S = 0.0005
 #: Niceness that XLA's threads have more than the process.
 NICER = 10
+#: Seconds that what is left has for its `finally` when the server ends.
+LAST_S = 5.0
 
 
 class Aside:
@@ -41,12 +43,20 @@ class Aside:
 
     def __init__(self, app: ASGIApp):
         self.app, self._loop = app, asyncio.new_event_loop()
-        threading.Thread(target=self._run, name="application", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="application", daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        self._loop.close()
+        loop = self._loop
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=LAST_S))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].startswith(OPEN):
@@ -61,6 +71,7 @@ class Aside:
         finally:
             if scope["type"] == "lifespan":  # the server has ended
                 self._loop.call_soon_threadsafe(self._loop.stop)
+                await asyncio.to_thread(self._thread.join, 2 * LAST_S)
 
 
 def _in(loop: asyncio.AbstractEventLoop, work: Any) -> asyncio.Future:

@@ -79,10 +79,21 @@ def test_errors_and_cancelling_cross_the_threads():
     assert left.wait(5)
 
 
-def test_the_loop_ends_with_the_server():
+def test_the_loop_ends_with_the_server_and_so_does_what_runs_there():
+    ended = []
+
+    async def work():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)  # more than one turn of the loop
+            ended.append("work")
+
     async def app(scope, receive, send):
+        there = asyncio.ensure_future(work())
         while (await receive())["type"] != "lifespan.shutdown":
             await send({"type": "lifespan.startup.complete"})
+        assert not there.done()
 
     before = {t for t in threading.enumerate() if t.name == "application"}
     aside, told = Aside(app), []
@@ -100,8 +111,8 @@ def test_the_loop_ends_with_the_server():
         await aside({"type": "lifespan"}, receive, send)
 
     asyncio.run(main())
-    thread.join(5)
     assert told == ["lifespan.startup.complete"] and not thread.is_alive()
+    assert ended == ["work"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
