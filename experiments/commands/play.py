@@ -57,14 +57,13 @@ _WITH_WORDS = {"moves", "save", "load", "view"}
 def main(call) -> int:
     config = call.resolved.config
     select(config.device)
-    seed = config.seed
-    if call.resolved.origins["seed"] == "default":
-        seed = secrets.randbelow(2**32)  # a new deal every time; the seed is shown
+    chosen = call.resolved.origins["seed"] != "default"
+    seed = config.seed if chosen else secrets.randbelow(2**32)  # a new deal every time
     game = make_game(config)
     if config.play.web:
         from experiments.commands import play_web
 
-        return play_web.run(config, game, seed)
+        return play_web.run(config, game, seed, chosen)
     table = Table(game, seats(game, config.play.seats), seed)
     if not config.play.seats and not agents.packaged(game):
         print("no trained agent comes with this game: you play its strongest bot")

@@ -22,8 +22,11 @@ from jaxgames.core import Game
 from jaxgames.match import Match
 
 
-def run(config: Config, game: Game, seed: int) -> int:
+def run(config: Config, game: Game, seed: int, chosen: bool) -> int:
     """Lays the table that `play.*` describes, says its address, and serves until interrupted.
+
+    Where hands are hidden, a game whose seed is `chosen` counts as open, for the same deal can be
+    laid again and looked at; any other seed is not said here, and the page tells it afterwards.
 
     Raises:
       ConfigError: an agent that does not exist, or settings that can not be served.
@@ -36,7 +39,7 @@ def run(config: Config, game: Game, seed: int) -> int:
     if not settings.games:  # the game on the table is compiled first, others when asked for
         settings = dataclasses.replace(settings, games=(ruleset(config),), lazy=True)
     app = build(settings)
-    table = lay(tables.of(app.state.service), config, game, seed)
+    table = lay(tables.of(app.state.service), config, game, seed, chosen)
     keys, people = app.state.keys, table.people
     fragment = {"table": table.id, "viewer": ALL if table.review or not people else people[0]}
     if keys.needed:
@@ -47,7 +50,8 @@ def run(config: Config, game: Game, seed: int) -> int:
         tell_tokens(keys, print)
 
     def say(url: str) -> None:
-        print(f"{url}\nseed {seed}; Ctrl-C ends the server and the games on it", flush=True)
+        told = f"seed {table.match.seed}; " if table.open else ""
+        print(f"{url}\n{told}Ctrl-C ends the server and the games on it", flush=True)
         if config.play.browser and _has_screen():
             webbrowser.open(url)
 
@@ -61,7 +65,7 @@ def ruleset(config: Config) -> str:
     return f"{config.game.name}/{preset}" if preset else config.game.name
 
 
-def lay(found: tables.Tables, config: Config, game: Game, seed: int) -> Table:
+def lay(found: tables.Tables, config: Config, game: Game, seed: int, chosen: bool = False) -> Table:
     """The table, with a record's moves on it if there is one; a finished one is for review."""
     match, seats = Match(game, seed), sitters(found, game, config.play.seats)
     if config.play.load:
@@ -73,7 +77,7 @@ def lay(found: tables.Tables, config: Config, game: Game, seed: int) -> Table:
             raise record.RecordError("game", "the record is of another game or other rules")
         known = tables.open_since(kept.meta, match, not match.done)
         return found.add(match, seats, review=match.done, opened=known)
-    return found.add(match, seats)
+    return found.add(match, seats, opened=0 if chosen else None)
 
 
 def sitters(found: tables.Tables, game: Game, specs: tuple[str, ...]) -> list[Sitter]:

@@ -326,15 +326,15 @@ class Tables:
         if body.record is not None:
             return self._from_record(body)
         game = dialog.game_of(body.game, body.preset, body.options)
-        seed = secrets.randbelow(2**32) if body.seed is None else body.seed
         sitters = self.sitters(game, body.seats)
-        if body.position is None:
-            return self.add(Match(game, seed), sitters)
         try:
-            # whoever has the text of a position knows all hands
-            return self.add(Match(game, seed, game.from_text(body.position)), sitters, opened=0)
+            state = None if body.position is None else game.from_text(body.position)
         except core.PositionError as error:
             raise problems.of_field(error, under="position") from None
+        # whoever has the text of a position, or lays another table with the seed, knows all hands
+        known = state is not None or body.seed is not None
+        seed = secrets.randbelow(2**32) if body.seed is None else body.seed
+        return self.add(Match(game, seed, state), sitters, opened=0 if known else None)
 
     def _from_record(self, body: OpenBody) -> Table:
         try:

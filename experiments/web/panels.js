@@ -35,7 +35,7 @@ export function Seats({view, names, people, viewer, onViewer, t}) {
         ${seen.map((seat) => html`<option key=${seat} value=${String(seat)}>${names[seat]}</option>`)}
         ${view.open && html`<option value="all">${t("seat.all")}</option>`}
       </select></label>`}
-    ${view.opened !== null && html`<p class="small" data-testid="opened">${t("seat.opened", {n: view.opened})}</p>`}
+    ${view.opened !== null && html`<p class="small" data-testid="opened">${t(view.opened ? "seat.opened" : "seat.opened_deal", {n: view.opened})}</p>`}
   </section>`;
 }
 
@@ -257,6 +257,7 @@ export function Position({view, viewer, shown, onCopy, t}) {
   return html`<section class="panel" data-testid="position"><details open=${open} onToggle=${(event) => setOpen(event.target.open)}>
     <summary>${t("position.title")}</summary>
     ${open && html`<pre class="position" tabindex="0">${text}</pre>
-      <button type="button" onClick=${() => onCopy(Promise.resolve(text))}>${t("position.copy")}</button>`}
+      <div class="row"><button type="button" onClick=${() => onCopy(Promise.resolve(text))}>${t("position.copy")}</button>
+        ${view.seed !== null && html`<span class="small dim" data-testid="deal-seed">${t("position.seed", {n: view.seed})}</span>`}</div>`}
   </details></section>`;
 }

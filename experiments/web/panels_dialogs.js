@@ -122,6 +122,7 @@ export function NewGameDialog({from, ply, playing, first, onBegin, onClose, t}) 
             ${Object.keys(game.presets).map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
           <label>${t("new.seed")} <input data-testid="seed" inputmode="numeric" pattern="[0-9]*" value=${seed} onInput=${(event) => setSeed(event.target.value)} /></label>
         </div>
+        ${seed && html`<p class="small dim">${t("new.seed_open")}</p>`}
         <details><summary>${t("new.options")}</summary><div class="fields">
           ${game.options.map((option) => html`<${Option} key=${`${name}.${option.name}`} option=${option} text=${texts[option.name]}
             preset=${(game.presets[preset] || {})[option.name]} onText=${(text) => setTexts({...texts, [option.name]: text})} t=${t} />`)}

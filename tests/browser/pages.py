@@ -126,8 +126,10 @@ class Person:
 
     # ---- doing things ----
 
-    def new_game(self, game: str, preset: str = "", seats=(), options=(), seed: int = 5) -> None:
-        """By the dialog; `seats` are (kind, name, simulations)."""
+    def new_game(
+        self, game: str, preset: str = "", seats=(), options=(), seed: int | str = 5
+    ) -> None:
+        """By the dialog; `seats` are (kind, name, simulations); `seed` "" is none."""
         self.page.wait_for_selector("#app header")
         if not self.at("new-game-dialog").count():
             self.at("new-game").click()

@@ -11,7 +11,8 @@ from experiments.serve import tables
 from jaxgames import core, record
 from jaxgames.match import Match
 
-GAME = ["game=eight_in_a_row", "play.web=true", "seed=4", "serve.compile_cache=false"]
+WEB = ["play.web=true", "serve.compile_cache=false"]
+GAME = ["game=eight_in_a_row", "seed=4", *WEB]
 WHOLE = "the default rules"
 TOE = "game.preset=tictactoe"
 
@@ -33,9 +34,9 @@ def play(monkeypatch, capsys):
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*words):
+    def run(*words, given=GAME):
         preset = [] if WHOLE in words else [TOE]
-        code = main(["play", *GAME, *preset, *(word for word in words if word != WHOLE)])
+        code = main(["play", *given, *preset, *(word for word in words if word != WHOLE)])
         captured = capsys.readouterr()
         return code, found, captured.out, captured.err
 
@@ -50,6 +51,13 @@ def test_a_person_and_the_default_agent_sit_there(play):
     assert (table.match.seed, found["viewer"]) == (4, "0")
     assert out.startswith("http://127.0.0.1:8000/#table=") and "seed 4" in out
     assert "url" not in found
+
+
+def test_a_deal_whose_seed_was_chosen_is_an_open_one(play):
+    for words, opened in (["seed=4"], 0), ([], None):
+        _, found, out, _ = play(WHOLE, *words, given=["game=sequence", *WEB])
+        assert found["table"].opened == opened
+        assert ("seed 4" in out, "seed" in out) == (opened == 0,) * 2 and "Ctrl-C" in out
 
 
 def test_the_page_opens_where_there_is_a_screen(play, monkeypatch):

@@ -275,7 +275,7 @@ def test_a_view_tells_nothing_that_the_seat_may_not_know(name):
 
 def test_hidden_hands_are_refused_until_the_game_is_over():
     async def work(guest):
-        view = await guest.open(PERSON, BOT, game=SEQUENCE, seed=4)
+        view = await guest.open(PERSON, BOT, game=SEQUENCE)
         path = f"/{view['id']}"
         assert view["hides"] and view["seed"] is None
         for viewer in ("1", "all"):
@@ -300,9 +300,24 @@ def test_hidden_hands_are_refused_until_the_game_is_over():
     visit(work)
 
 
-def test_another_seats_position_is_neither_analysed_nor_told():
+def test_a_deal_that_can_be_laid_again_is_an_open_one():
     async def work(guest):
         view = await guest.open(PERSON, BOT, game=SEQUENCE, seed=4)
+        assert (view["open"], view["opened"], view["can"]["back"]) == (True, 0, 0)
+        assert view["scene"]["seats"][1]["cards"] is None  # unless it is looked at
+        kept = await guest.get(f"/{view['id']}/record")
+        assert (kept["seed"], kept["meta"]["opened"]) == (4, 0)
+        view = await guest.open(BOT, BOT, game=SEQUENCE, seed=4)
+        assert view["opened"] is None
+        view = await guest.open(PERSON, BOT, seed=4)  # nothing is hidden there
+        assert view["opened"] is None
+
+    visit(work)
+
+
+def test_another_seats_position_is_neither_analysed_nor_told():
+    async def work(guest):
+        view = await guest.open(PERSON, BOT, game=SEQUENCE)
         await guest.move(view, view["legal"][0]["text"])
         view = await guest.settled(view)
         told = await guest.post(f"/{view['id']}/analyse", 422, viewer="0", ply=1)
@@ -315,7 +330,7 @@ def test_another_seats_position_is_neither_analysed_nor_told():
 
 def test_review_puts_a_game_aside_for_good():
     async def work(guest):
-        view = await guest.open(PERSON, BOT, game=SEQUENCE, seed=4)
+        view = await guest.open(PERSON, BOT, game=SEQUENCE)
         path = f"/{view['id']}"
         await guest.post(f"{path}/review", viewer="0")
         view = await guest.get(path, viewer="all")
@@ -339,7 +354,7 @@ def test_no_branch_of_a_game_that_is_being_played():
 
 def test_a_record_saved_while_hands_are_hidden_makes_the_game_an_open_one():
     async def work(guest):
-        view = await guest.open(PERSON, PERSON, game=SEQUENCE, seed=4)
+        view = await guest.open(PERSON, PERSON, game=SEQUENCE)
         path = f"/{view['id']}"
         await guest.move(view, view["legal"][0]["text"])
         told = await guest.get(f"{path}/record", 422)
