@@ -5,7 +5,7 @@ import {html, render, useCallback, useEffect, useMemo, useRef, useState} from ".
 import * as api from "./api.js";
 import {translator} from "./i18n.js";
 import {linked, unlinked} from "./link.js";
-import {problemText} from "./told.js";
+import {problemText} from "./problem_text.js";
 import words from "./words.js";
 import {useBoard} from "./boards.js";
 import {Analysis, heatOf} from "./panels_analysis.js";

@@ -3,7 +3,8 @@
  * too few visits are hidden.
  */
 
-import {html, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
+import {html, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
+import {useWidth} from "./width.js";
 
 const HEIGHT = 190;
 const PAD = {left: 34, right: 12, top: 10, bottom: 24};
@@ -29,8 +30,8 @@ export function sides(points) {
 
 export function Graph({points, names, at, onPick, t}) {
   const box = useRef(null);
-  const width = useWidth(box);
   const told = useMemo(() => (points || []).filter((p) => p && p.value).sort((a, b) => a.ply - b.ply), [points]);
+  const width = Math.max(useWidth(box, told.length > 0), 240);
   const most = Math.max(0, ...told.map((p) => p.simulations || 0));
   const [least, setLeast] = useState(null);
   const bound = least ?? Math.floor(most / 4);
@@ -86,16 +87,4 @@ export function Graph({points, names, at, onPick, t}) {
         onInput=${(event) => setLeast(Math.max(0, Math.min(most, Number(event.target.value) || 0)))} /></label>`}
       ${told.length > shown.length && html`<span>${t("graph.below", {n: told.length - shown.length})}</span>`}</p>
   </section>`;
-}
-
-/** Width of an element in pixels, followed while it changes. */
-function useWidth(box) {
-  const [width, setWidth] = useState(640);
-  useEffect(() => {
-    if (!box.current) return undefined; // there are no points yet
-    const watch = new ResizeObserver(([entry]) => setWidth(Math.max(Math.round(entry.contentRect.width), 240)));
-    watch.observe(box.current);
-    return () => watch.disconnect();
-  }); // after every drawing: the element comes with the first point
-  return width;
 }

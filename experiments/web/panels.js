@@ -2,7 +2,7 @@
 
 import {html, useEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
-import {problemText} from "./told.js";
+import {problemText} from "./problem_text.js";
 
 /** Moves that the list under the input shows at once. */
 const LISTED = 30;

@@ -3,7 +3,7 @@
 import {html, useEffect, useMemo, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
 import {Graph} from "./graph.js";
-import {problemText} from "./told.js";
+import {problemText} from "./problem_text.js";
 import {Tree} from "./tree.js";
 import {signed} from "./panels.js";
 

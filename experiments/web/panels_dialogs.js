@@ -2,7 +2,7 @@
 
 import {html, useEffect, useRef, useState} from "./vendor/htm/standalone.module.js";
 import * as api from "./api.js";
-import {problemText} from "./told.js";
+import {problemText} from "./problem_text.js";
 
 /** A modal dialog that Escape closes; the focus stays in it, and goes back to where it was. */
 function Modal({title, testid, onClose, children}) {

@@ -28,7 +28,8 @@ POLICY = (
 )
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>stage</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/base.css">
+<link rel="stylesheet" href="/play.css"><link rel="stylesheet" href="/boards.css">
 <div id="stage"></div><script type="module" src="/stage.js"></script></html>"""
 #: `show(file, props)` draws the component of a file; what it reports is in `said`.
 SCRIPT = """

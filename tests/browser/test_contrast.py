@@ -7,7 +7,8 @@ import pytest
 
 import experiments
 
-CSS = (pathlib.Path(experiments.__file__).parent / "web" / "style.css").read_text("utf-8")
+WEB = pathlib.Path(experiments.__file__).parent / "web"
+CSS = "".join((WEB / f"{name}.css").read_text("utf-8") for name in ("base", "play", "boards"))
 #: Least ratio: 4.5 of text, 3 of large text and of shapes that tell something.
 TEXT, SHAPE = 4.5, 3.0
 PAIRS = [

@@ -3,8 +3,9 @@
  * drawn, and one SVG for labels, rings and the ghost. A tap shows the stone, a second one puts it.
  */
 
-import {html, useEffect, useLayoutEffect, useMemo, useRef, useState} from "../vendor/htm/standalone.module.js";
+import {html, useEffect, useMemo, useRef, useState} from "../vendor/htm/standalone.module.js";
 import {HeatLegend} from "../heat.js";
+import {useWidth} from "../width.js";
 import {heatImage, Layers, Minimap, outline, useColours} from "./eight_canvas.js";
 
 const EDGE = 22; // pixels for the labels on the left and at the top
@@ -26,18 +27,6 @@ export function placeOf(text) {
   const [, letters, row] = /^([a-z]+)(\d+)$/.exec(text) || [];
   if (!letters) return null;
   return [Number(row) - 1, [...letters].reduce((n, c) => 26 * n + c.charCodeAt(0) - 96, 0) - 1];
-}
-
-/** Width of an element in pixels, followed while it changes. */
-function useWidth(box) {
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
-    watch.observe(box.current);
-    setWidth(Math.floor(box.current.clientWidth));
-    return () => watch.disconnect();
-  }, []);
-  return width;
 }
 
 export default function Board({scene, legal, onPlay, heat, candidates, seen, hint, busy, viewer, t, ...props}) {
