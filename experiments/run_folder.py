@@ -40,12 +40,14 @@ class RunFolder:
     Attributes:
       path: the folder.
       resumed: whether the folder was there before.
+      rewound: the last step of the rows that `rewind` kept.
       mirrors: each is called with every row of metrics that was written.
     """
 
     def __init__(self, path: pathlib.Path, resumed: bool):
         self.path = path
         self.resumed = resumed
+        self.rewound = 0
         self.mirrors: list[Callable[[Mapping[str, Any]], None]] = []
         self._seq = 0
         self._status: dict[str, Any] = {}
@@ -84,6 +86,7 @@ class RunFolder:
 
         Returns how many; the next row follows the last one kept.
         """
+        self.rewound = step
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return 0

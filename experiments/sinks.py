@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import math
 import pathlib
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from configs import ConfigError, Resolved
-from experiments.run_folder import RunFolder
+from experiments.run_folder import RunFolder, replace
 
 #: Sink -> the package that it needs, which is also an extra of ours under the sink's name.
 PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
 
 #: Takes the numbers of a row of metrics and the update that they are of.
 Log = Callable[[Mapping[str, float], int], None]
+#: Takes whether the run ended well.
+Close = Callable[[bool], None]
 
 
 def require(names: tuple[str, ...]) -> None:
@@ -34,24 +38,28 @@ def require(names: tuple[str, ...]) -> None:
 @contextlib.contextmanager
 def mirrored(folder: RunFolder, resolved: Resolved, say: Callable[[str], None]) -> Iterator[None]:
     """While the block lasts, rows of metrics of `folder` also go to the sinks of the settings."""
-    settings = resolved.config.log
-    with contextlib.ExitStack() as stack:
-        for name in settings.sinks:
-            log, close = _OPEN[name](folder.path, settings.project, resolved.flat())
-            mirror = _Mirror(name, log, say)
-            stack.callback(mirror.quietly, close)
-            folder.mirrors.append(mirror)
-        try:
-            yield
-        finally:
-            folder.mirrors.clear()
+    mirrors = [_Mirror(name, say) for name in resolved.config.log.sinks]
+    well = False
+    try:
+        for mirror in mirrors:
+            mirror.quietly(lambda mirror=mirror: mirror.open(folder, resolved))
+        folder.mirrors.extend(mirrors)
+        yield
+        well = True
+    finally:
+        folder.mirrors.clear()
+        for mirror in reversed(mirrors):
+            mirror.quietly(lambda mirror=mirror: mirror.close(well))
 
 
 class _Mirror:
-    """One open sink; called with rows of metrics."""
+    """One sink; called with rows of metrics."""
 
-    def __init__(self, name: str, log: Log, say: Callable[[str], None]):
-        self.name, self.log, self.say, self.works = name, log, say, True
+    def __init__(self, name: str, say: Callable[[str], None]):
+        self.name, self.say, self.works = name, say, True
+
+    def open(self, folder: RunFolder, resolved: Resolved) -> None:
+        self.log, self.close = _OPEN[self.name](folder, resolved)
 
     def __call__(self, row: Mapping[str, Any]) -> None:
         values = numbers(row)
@@ -66,7 +74,8 @@ class _Mirror:
             action()
         except Exception as error:  # noqa: BLE001
             self.works = False
-            self.say(f"log.sinks: {self.name} failed and gets no more ({error})")
+            why = " ".join(str(error).split()) or type(error).__name__
+            self.say(f"log.sinks: {self.name} failed and gets no more ({why})")
 
 
 def numbers(row: Mapping[str, Any]) -> dict[str, float]:
@@ -77,27 +86,61 @@ def numbers(row: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _tensorboard(path: pathlib.Path, project: str, settings: Mapping[str, Any]):
-    from tensorboardX import SummaryWriter
+def _tensorboard(folder: RunFolder, resolved: Resolved) -> tuple[Log, Close]:
+    import tensorboardX
 
-    writer = SummaryWriter(str(path / "tensorboard"), flush_secs=10)
+    writers: list[Any] = []
 
     def log(values, step):
+        if not writers:  # not before it is known which steps a resumed run goes over again
+            again = folder.rewound + 1 if folder.resumed else None
+            path = str(folder.path / "tensorboard")
+            writers.append(tensorboardX.SummaryWriter(path, purge_step=again, flush_secs=10))
         for name, value in values.items():
-            writer.add_scalar(name, value, step)
+            writers[0].add_scalar(name, value, step)
 
-    return log, writer.close
+    def close(well):
+        del well
+        for writer in writers:
+            writer.close()
+
+    return log, close
 
 
-def _wandb(path: pathlib.Path, project: str, settings: Mapping[str, Any]):
+def _wandb(folder: RunFolder, resolved: Resolved) -> tuple[Log, Close]:
     import wandb
 
     run = wandb.init(
-        project=project, name=path.name, dir=str(path), config=dict(settings), resume="allow",
-        id=path.name, settings=wandb.Settings(silent=True),
-    )  # fmt: skip
+        project=resolved.config.log.project,
+        name=folder.name,
+        dir=str(folder.path),
+        config=dict(resolved.flat()),
+        id=_wandb_id(folder),
+        resume="allow",
+        settings=wandb.Settings(silent=True, console="off"),
+    )
     run.define_metric("*", step_metric="update")
-    return lambda values, step: run.log({**values, "update": step}), run.finish
+    # Its own steps may never go back, and count on from those that an earlier process sent.
+    steps = itertools.count(_rows_ever(folder.path))
+
+    def log(values, step):
+        run.log({**values, "update": step}, step=next(steps))
+
+    return log, lambda well: run.finish(exit_code=0 if well else 1)
+
+
+def _wandb_id(folder: RunFolder) -> str:
+    """Kept with the run, for names are not unique in a project."""
+    path = folder.path / "wandb_id.txt"
+    if not path.exists():
+        replace(path, f"{secrets.token_hex(8)}\n")
+    return path.read_text().strip()
+
+
+def _rows_ever(path: pathlib.Path) -> int:
+    """Rows of metrics that the run has written, with those that were taken back."""
+    files = (path / "metrics.jsonl", path / "metrics.discarded.jsonl")
+    return sum(file.read_bytes().count(b"\n") for file in files if file.exists())
 
 
 _OPEN = {"tensorboard": _tensorboard, "wandb": _wandb}
