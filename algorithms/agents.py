@@ -433,8 +433,13 @@ def _parse_options(spec: str, texts: list[str]) -> dict[str, str]:
     return options
 
 
+def head_of(kind: str) -> str:
+    """What a bundle of this kind of agent plays by unless told otherwise: "policy" or "q"."""
+    return "q" if "dqn" in kind else "policy"
+
+
 def _bundle_agent(name: str, options: dict[str, str], kind: str, game: Game, model: Model) -> Agent:
-    head = options.get("head", "q" if "dqn" in kind else "policy")
+    head = options.get("head", head_of(kind))
     if head == "q" and not model.config.q_head:
         raise AgentError("head", f"{name}: the network has no Q head")
     foreign = [key for key in _OF_MUZERO if key in options]

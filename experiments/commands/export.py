@@ -51,8 +51,9 @@ def run(
                 raise ConfigError("export.formats", rule)
     select(resolved.config.device)
     use_compile_cache()
-    from experiments.export import files, subject
+    from experiments.export import blobs, files, subject
 
+    blobs.require_here(settings.platforms)
     found = subject.read(word)
     out = settings.out or str(pathlib.Path("exports") / found.name)
     names = [FILES[name] for name in settings.formats]
@@ -111,8 +112,7 @@ def _onnx(found, settings, seed) -> tuple[bytes, dict]:
     return data, {
         "kind": "onnx",
         "opset": onnx_graph.OPSET,
-        "call": f"inputs and outputs by name, any number of rows; logits and Q are of the "
-        f"{found.actions}, the team of the seat to move comes first",
+        "call": f"inputs and outputs by name, any number of rows; {found.says}",
         "inputs": blobs.described(found.observation),
         "outputs": blobs.described(outputs),
         "error": error,

@@ -21,6 +21,7 @@ import numpy as np
 from jax import export
 
 from algorithms import agents
+from configs import ConfigError
 from experiments.errors import RunError
 from experiments.export import files
 from experiments.export.subject import Subject
@@ -30,6 +31,15 @@ Function = Callable[..., Any]
 TOLD = ("action", "weights", "value", "visits", "q")
 #: What a blob may differ by from the function it was made of, relative to the largest number.
 TOLERANCE = 1e-5
+_TOO_MUCH = "export: a search of so many export.rows and export.simulations"
+
+
+def require_here(platforms: Sequence[str]) -> None:
+    """Raises ConfigError unless blobs for these platforms can be tried here."""
+    here = export.default_export_platform()
+    if here not in platforms:
+        rule = f"{here} has to be among them: blobs are tried on it before they count"
+        raise ConfigError("export.platforms", rule)
 
 
 def network(subject: Subject, platforms: Sequence[str], params: Any = None) -> tuple[bytes, dict]:
@@ -51,8 +61,7 @@ def network(subject: Subject, platforms: Sequence[str], params: Any = None) -> t
     deal = jax.jit(jax.vmap(subject.game.init))(jax.random.split(jax.random.key(1), 3))
     observation, _ = jax.jit(subject.look)(subject.params, deal)
     data, checked = _checked(exported, judge, (observation,))
-    says = f"call(observation): logits and Q are of the {subject.actions}"
-    note = _note(exported, spec, f"{says}; the team of the seat to move comes first")
+    note = _note(exported, spec, f"call(observation), one row or more: {subject.says}")
     return data, note | {"checked": checked}
 
 
@@ -118,8 +127,9 @@ def _checked(exported: export.Exported, function: Function, arguments: tuple) ->
     """The blob, and how close what was read back comes to the function: the same bits, unless XLA
     fuses sums in another order. Raises RunError where integers differ, or floats beyond that."""
     data = bytes(exported.serialize())
-    again = jax.device_get(jax.jit(export.deserialize(bytearray(data)).call)(*arguments))
-    straight = jax.device_get(jax.jit(function)(*arguments))
+    again, straight = (
+        _run(f, arguments) for f in (export.deserialize(bytearray(data)).call, function)
+    )
     off = {name: _off(again[name], straight[name]) for name in straight}
     for name, much in off.items():
         if not much <= TOLERANCE:
@@ -129,6 +139,24 @@ def _checked(exported: export.Exported, function: Function, arguments: tuple) ->
         return data, f"read back and equal bit for bit on {where}"
     names = ", ".join(name for name, much in off.items() if much)
     return data, f"read back and equal on {where}, but for {names} (within {worst:.1e})"
+
+
+def _run(function: Function, arguments: tuple) -> dict[str, np.ndarray]:
+    """The outputs on the host; RunError where they need more memory than there is."""
+    try:
+        ready = jax.jit(function).lower(*arguments).compile()
+        sizes = ready.memory_analysis()
+        has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if sizes is not None and sizes.temp_size_in_bytes > has:
+            wants = f"{sizes.temp_size_in_bytes / 2**30:.0f} GiB of memory, this machine has"
+            raise RunError(f"{_TOO_MUCH} takes {wants} {has / 2**30:.0f}; ask for less of them")
+        return jax.device_get(ready(*arguments))
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise RunError(
+            f"{_TOO_MUCH} takes more memory than there is; ask for less of them"
+        ) from None
 
 
 def _off(a: np.ndarray, b: np.ndarray) -> float:

@@ -6,27 +6,38 @@ import hashlib
 import json
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from configs import ConfigError
+from experiments.errors import RunError
 
 FORMAT = "jaxgames-export/1"
 
 
 def claim(out: str, names: Iterable[str], overwrite: bool) -> pathlib.Path:
-    """The folder `out`, made if it is missing, in which none of `names` is there unless they may
-    be replaced. Raises ConfigError, OSError."""
+    """The folder `out`, made if it is missing, in which files can be made, and none of `names` is
+    there unless they may be replaced. Raises ConfigError, RunError."""
     folder = pathlib.Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError("export.out", f"{folder} is a file, a folder is needed")
-    there = [name for name in names if (folder / name).exists()]
-    if there and not overwrite:
-        raise ConfigError(
-            "export.out",
-            f"{folder} holds {', '.join(there)}; take another folder, or export.overwrite=true",
-        )
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError("export.out", f"{folder} is a file, a folder is needed")
+        there = [folder / name for name in names if (folder / name).exists()]
+        for path in there:
+            if path.is_dir():
+                raise ConfigError("export.out", f"{path} is a folder, where a file is to be")
+        if there and not overwrite:
+            rule = f"holds {', '.join(path.name for path in there)}; take another folder, or"
+            raise ConfigError("export.out", f"{folder} {rule} export.overwrite=true")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except ConfigError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"export.out: can not write to {out!r} ({why})") from None
     return folder
 
 

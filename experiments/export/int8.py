@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from algorithms import agents
-from experiments.export.subject import Subject
+from experiments.export.subject import Q_SCALE, Subject
 from jaxgames.core import State
 
 #: Games played side by side for positions, and plies after which they are dealt anew.
@@ -28,7 +28,8 @@ class Loss:
 
     Attributes:
       positions: how many it is measured on.
-      kl: of the policy over legal actions, in nats, mean; kl_max: the largest.
+      kl: of the policy (see `Subject.preferences`) over legal actions, in nats, mean; kl_max: the
+        largest.
       top1: share of positions where the best action stays the best.
       value_error: mean of the absolute change of the value of the team to move; value_max: the
         largest.
@@ -84,7 +85,8 @@ def measure(subject: Subject, small: Any, count: int, seed: int) -> Loss:
         full = subject.judge(params, observation)
         less = subject.judge(dequantise(small), observation)
         p, q = (
-            jax.nn.log_softmax(jnp.where(legal, x["logits"], -1e9), axis=-1) for x in (full, less)
+            jax.nn.log_softmax(jnp.where(legal, subject.preferences(x), -1e9), axis=-1)
+            for x in (full, less)
         )
         kl = jnp.sum(jnp.where(legal, jnp.exp(p) * (p - q), 0.0), axis=-1)
         same = jnp.argmax(p, axis=-1) == jnp.argmax(q, axis=-1)
@@ -106,7 +108,8 @@ def measure(subject: Subject, small: Any, count: int, seed: int) -> Loss:
 def positions(subject: Subject, count: int, seed: int) -> State:
     """[count] positions in which a seat is to move, drawn from whole games, on the host."""
     game = subject.game
-    seat = agents.from_spec(f"{subject.path}:temp=1", game)
+    temperature = Q_SCALE if subject.plays == "q" else 1
+    seat = agents.from_spec(f"{subject.path}:temp={temperature}", game)
 
     @jax.jit
     def deal(key):

@@ -20,6 +20,9 @@ from experiments.errors import UsageError
 from experiments.serve.models import game_of
 from jaxgames.core import Array, Game, State
 
+#: What a search divides Q by for its prior, see `networks.model.evaluator`.
+Q_SCALE = 0.1
+
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
@@ -34,6 +37,8 @@ class Subject:
     judge: (params, observation) -> {"logits" float32[B, V], "value" float32[B, T], and "q"
       float32[B, V, T] where there is one}; the team of the seat to move comes first.
     actions: what V counts, in words.
+    plays: "q" of a player that takes the legal action of the highest Q for its own team, else
+      "logits"; without a search, that is.
     """
 
     name: str
@@ -44,6 +49,21 @@ class Subject:
     look: Callable[[Any, State], tuple[dict[str, Array], Array]]
     judge: Callable[[Any, dict[str, Array]], dict[str, Array]]
     actions: str
+    plays: str = "logits"
+
+    def preferences(self, outputs: Mapping[str, Array]) -> Array:
+        """float32[B, V], logits of what it plays; of a Q, those that its search begins with."""
+        return outputs["logits"] if self.plays == "logits" else outputs["q"][..., 0] / Q_SCALE
+
+    @property
+    def says(self) -> str:
+        """How to read the outputs."""
+        best = "logits" if self.plays == "logits" else "q[:, :, 0]"
+        told = "logits and Q are of" if self.plays == "q" else "logits are of"
+        return (
+            f"{told} the {self.actions}, the team of the seat to move comes first; "
+            f"its move is the legal one of the largest {best}"
+        )
 
     @functools.cached_property
     def observation(self) -> dict[str, jax.ShapeDtypeStruct]:
@@ -68,6 +88,7 @@ def read(word: str) -> Subject:
     meta = bundle.read_meta(path)
     game = game_of(meta)
     bundle.check_game(meta, game)
+    plays = "logits"
     name = f"{game.id}_{path.parent.name if path.name == 'best' else path.name}"
     if meta["agent"] == "muzero":
         model = muzero.model_of(meta, game)
@@ -80,7 +101,8 @@ def read(word: str) -> Subject:
         expected = jax.eval_shape(model.init, jax.random.key(0))
         params = jax.tree.map(jnp.asarray, bundle.load(path, expected, game).params)
         look, judge, actions = *_plain(model), "actions of the game"
-    return Subject(name, path, meta, game, params, look, judge, actions)
+        plays = "q" if agents.head_of(meta["agent"]) == "q" else "logits"
+    return Subject(name, path, meta, game, params, look, judge, actions, plays)
 
 
 def _find(word: str) -> pathlib.Path:
@@ -89,6 +111,9 @@ def _find(word: str) -> pathlib.Path:
         for candidate in (path, path / "best"):
             if word and (candidate / bundle.META).is_file():
                 return candidate
+    for path in tried:
+        if word and (path / "config.yaml").is_file():
+            raise UsageError(f"export: {path} is a run that has no bundle in best/ yet")
     known = sorted(f"{p.parent.name}/{p.name}" for p in agents.BUNDLES.glob("*/*/"))
     raise UsageError(
         f"export: no bundle at {word!r} or runs/{word}; those of the package are {', '.join(known)}"

@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,7 @@ from jaxgames import core
 
 NETWORKS = {
     "conv": ("mnk", "alphazero", NetworkConfig(channels=4, blocks=1, hidden=8)),
+    "q": ("mnk", "dqn", NetworkConfig(channels=4, blocks=0, hidden=8)),
     "cards": (
         "highcard",
         "ppo",
@@ -48,6 +51,9 @@ def home(tmp_path_factory):
         params = jax.jit(model.init)(jax.random.key(3))
         meta = bundle.describe(game, agent=agent, network=config, step=7, run="r", **more)
         bundle.save(folder / name, params, meta)
+    (folder / "begun").mkdir()
+    (folder / "begun" / "config.yaml").touch()
+    (folder / "network.onnx").mkdir()
     return folder
 
 
@@ -79,6 +85,10 @@ def test_networks(home, tmp_path, kind):
         np.testing.assert_allclose(got[name], wanted[name], rtol=1e-5, atol=1e-6)
     assert note["platforms"] == ["cpu", "cuda"] and "bit for bit" in note["checked"]
     assert note["bundle"]["sha256"] == found.meta["sha256"]
+    assert (
+        str(pathlib.Path(subject.__file__).parents[2]).encode()
+        not in (tmp_path / "network.jax").read_bytes()
+    )
 
     onnxruntime = pytest.importorskip("onnxruntime", reason="the extra `export` is not installed")
     session = onnxruntime.InferenceSession(tmp_path / "network.onnx")
@@ -88,6 +98,48 @@ def test_networks(home, tmp_path, kind):
     one = session.run(None, {name: x[:1] for name, x in given.items()})  # any number of rows
     assert all(len(x) == 1 for x in one)
     assert [f["file"] for f in report["files"]] == ["network.jax", "network.onnx"]
+
+
+READER = """
+import json, pathlib, sys
+for name in ("jaxgames", "algorithms", "configs", "experiments", "flax", "mctx"):
+    sys.modules[name] = None  # importing it fails
+import jax, numpy as np
+from jax import export
+folder = pathlib.Path(sys.argv[1])
+def call(name, *arguments):
+    read = export.deserialize(bytearray((folder / name).read_bytes()))
+    return jax.jit(read.call)(*arguments)
+given = dict(np.load(folder / "given.npz"))
+part = lambda prefix: {k[2:]: x for k, x in given.items() if k.startswith(prefix)}
+network = call("network.jax", part("o."))
+search = call("search.jax", given["seed"], part("s."))
+np.savez(folder / "got.npz", **{f"n.{k}": x for k, x in network.items()},
+         **{f"s.{k}": x for k, x in search.items()})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cards", "muzero"])
+def test_a_reader_needs_nothing_of_ours(home, tmp_path, kind):
+    texts = (f"export.out={tmp_path}", "export.formats=[network,search]", "export.rows=2")
+    run(home / kind, *texts, "export.simulations=4")
+    found = subject.read(str(home / kind))
+    observation, wanted = looked_at(found)
+    states = jax.vmap(found.game.init)(jax.random.split(jax.random.key(0), 2))
+    key = jax.random.key(5)
+    state = zip(blobs.leaf_names(states), jax.tree.leaves(states), strict=True)
+    given = {f"o.{k}": x for k, x in observation.items()} | {f"s.{k}": x for k, x in state}
+    np.savez(tmp_path / "given.npz", seed=jax.random.key_data(key), **given)
+    subprocess.run([sys.executable, "-c", READER, tmp_path], check=True, cwd=tmp_path, timeout=120)
+    got = np.load(tmp_path / "got.npz")
+    for name in wanted:
+        np.testing.assert_allclose(got[f"n.{name}"], wanted[name], rtol=1e-5, atol=1e-6)
+    seat = agents.from_spec(f"{home / kind}:search:sims=4", found.game)
+    wanted = jax.jit(seat.agent.analyse)(seat.params, key, states, states.current_player)
+    for name in blobs.TOLD:
+        np.testing.assert_allclose(got[f"s.{name}"], getattr(wanted, name), rtol=1e-5, atol=1e-6)
+    assert (got["s.visits"].sum(1) > 0).all()
 
 
 @pytest.mark.slow
@@ -125,6 +177,18 @@ def test_int8(home, tmp_path):
     got = call(observation)
     np.testing.assert_allclose(got["logits"], wanted["logits"], rtol=1e-4, atol=1e-5)
     assert np.abs(got["logits"] - full["logits"]).max() > 1e-5
+
+
+@pytest.mark.parametrize("kind, says", [("conv", "logits"), ("q", "q[:, :, 0]")])
+def test_what_is_told_of_the_best_move(home, kind, says):
+    found = subject.read(str(home / kind))
+    assert f"the legal one of the largest {says}" in found.says
+    states = jax.jit(jax.vmap(found.game.init))(jax.random.split(jax.random.key(9), 4))
+    seat = agents.from_spec(f"{home / kind}:net", found.game)
+    act = jax.jit(seat.agent.act)(seat.params, jax.random.key(0), states, states.current_player)
+    observation, legal = jax.jit(found.look)(found.params, states)
+    liked = found.preferences(jax.jit(found.judge)(found.params, observation))
+    np.testing.assert_array_equal(jnp.argmax(jnp.where(legal, liked, -jnp.inf), 1), act)
 
 
 @pytest.mark.slow
@@ -168,12 +232,15 @@ def test_nothing_is_overwritten_unasked(home, tmp_path, capsys):
         ((), "say which bundle"),
         (("nothing/here",), "no bundle at 'nothing/here'"),
         (("{home}",), "no bundle at"),
+        (("{home}/begun",), "is a run that has no bundle in best/ yet"),
         (("{home}/conv", "export.formats=[onx]"), "export.formats"),
         (("{home}/conv", "export.formats=[]"), "export.formats"),
         (("{home}/conv", "export.formats=[onnx,onnx]"), "export.formats"),
         (("{home}/conv", "export.platforms=[metal]"), "export.platforms"),
+        (("{home}/conv", "export.platforms=[tpu]"), "export.platforms: cpu has to be among them"),
         (("{home}/conv", "export.rows=0"), "export.rows"),
         (("{home}/conv", "export.out={home}/conv/model.json"), "export.out"),
+        (("{home}/conv", "export.out={home}", "export.overwrite=true"), "network.onnx is a folder"),
         (("{home}/conv", "export.ot=x"), "did you mean out"),
         (("{home}/conv", "{home}/cards"), "one word too many"),
     ],
@@ -183,6 +250,20 @@ def test_bad_input(home, capsys, words, says):
     assert cli.main(["export", *words]) == errors.USAGE
     told = capsys.readouterr().err
     assert says in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("out", ["{home}/conv/model.json/x", "/dev/null/x", "{home}/" + 300 * "x"])
+def test_no_place_to_write(home, capsys, out):
+    argv = ("export", str(home / "conv"), f"export.out={out.format(home=home)}")
+    assert cli.main(argv) == errors.FAILED
+    told = capsys.readouterr().err
+    assert "export.out: can not write to" in told and told.count("\n") == 1
+
+
+def test_a_search_too_large_for_the_memory(monkeypatch):
+    monkeypatch.setattr(blobs.os, "sysconf", lambda name: 1)
+    with pytest.raises(errors.RunError, match="GiB of memory, this machine has"):
+        blobs._run(lambda x: {"y": jnp.sort(jnp.cumsum(x)[::-1])}, (jnp.arange(99.0),))
 
 
 def test_broken_bundles(home, tmp_path, capsys):
@@ -283,6 +364,7 @@ def test_what_onnx_has_no_words_for():
         lambda x: jax.nn.gelu(x.reshape(x.shape[0] * 3, 4), approximate=False),
         lambda x: jnp.argmax(x, axis=-1).astype(jnp.float32),
         lambda x: x.transpose(0, 2, 1).reshape(x.shape[0], -1) ** 3,
+        lambda x: jax.vmap(lambda r: jnp.zeros(5).at[(r[0] * 4).astype(int)].add(r[1]))(x),
     ],
 )
 def test_operations(function):
