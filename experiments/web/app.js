@@ -38,6 +38,9 @@ function useKept(name, first) {
 /** What the address after # says: {table, viewer, game, ...}. */
 const fragment = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
+/** Makes the address that of a table as a seat sees it. */
+const address = (table, viewer) => history.replaceState(null, "", `#${new URLSearchParams({table, viewer})}`);
+
 function App() {
   const [lang, setLang] = useKept("lang", navigator.language.startsWith("zh") ? "zh" : "en");
   const [theme, setTheme] = useKept("theme", "auto");
@@ -96,7 +99,7 @@ function App() {
       setDialog(null);
       setNotice("");
       setProblem(null);
-      history.replaceState(null, "", `#${new URLSearchParams({table: found.id, viewer: found.viewer})}`);
+      address(found.id, found.viewer);
       return true;
     } catch (error) {
       if (!(error instanceof api.Problem)) throw error;
@@ -128,11 +131,19 @@ function App() {
       return Boolean(table) && seatAt(api.look(table, {viewer: seat || "0"}));
     };
     arrive().then((there) => there || setDialog({kind: "new"}));
-    addEventListener("hashchange", arrive);
-    return () => removeEventListener("hashchange", arrive);
+    /** Another address in the same window; where nothing is, the game on the screen gets its own back. */
+    const again = async () => {
+      const there = await arrive();
+      const {id: table, viewer: seat} = seen.current;
+      if (!there && table) address(table, seat);
+    };
+    addEventListener("hashchange", again);
+    return () => removeEventListener("hashchange", again);
   }, []);
 
   const id = view && view.id;
+  const seen = useRef({});
+  seen.current = {id, viewer};
   const people = useMemo(() => (view ? view.seats.flatMap((s, i) => (s.kind === "human" ? [i] : [])) : []), [view]);
   const names = useMemo(() => (view ? seatNames(view, people, t) : []), [view, people, t]);
   const live = at === null;
@@ -162,7 +173,7 @@ function App() {
     if (other && !curtain) setViewer(String(view.to_move));
   }, [other, curtain]);
   useEffect(() => {
-    if (id) history.replaceState(null, "", `#${new URLSearchParams({table: id, viewer})}`);
+    if (id) address(id, viewer);
   }, [viewer]);
 
   useEffect(() => {

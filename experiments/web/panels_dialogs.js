@@ -4,6 +4,12 @@ import {html, useEffect, useRef, useState} from "./vendor/htm/standalone.module.
 import * as api from "./api.js";
 import {problemText} from "./problem_text.js";
 
+/** Bytes of a file that is read, and characters of one record, at most: the server takes no more. */
+const FILE = 64 * 1024 * 1024;
+const RECORD = 1024 * 1024;
+
+const refused = (code, field, detail) => new api.Problem(0, {code, field, detail});
+
 /** A modal dialog that Escape closes; the focus stays in it, and goes back to where it was. */
 function Modal({title, testid, onClose, children}) {
   const box = useRef(null);
@@ -202,10 +208,20 @@ export function LoadDialog({onLoad, onClose, t}) {
 
   async function read(event) {
     const [file] = event.target.files;
-    if (!file) return;
-    const text = await file.text();
-    setTexts(file.name.endsWith(".jsonl") ? text.split("\n").filter((line) => line.trim()) : [text]);
+    setTexts([]);
     setChosen(0);
+    setProblem(null);
+    if (!file) return;
+    try {
+      if (file.size > FILE) throw refused("too_large", "file", `at most ${FILE} bytes, got ${file.size}`);
+      const text = await file.text().catch(() => {
+        throw refused("invalid", "file", "it can not be read");
+      });
+      if (!text.trim()) throw refused("invalid", "file", "it is empty");
+      setTexts(file.name.endsWith(".jsonl") ? text.split("\n").filter((line) => line.trim()) : [text]);
+    } catch (error) {
+      setProblem(error);
+    }
   }
 
   async function load(event) {
@@ -215,6 +231,7 @@ export function LoadDialog({onLoad, onClose, t}) {
     setSending(true);
     setProblem(null);
     try {
+      if (record.length > RECORD) throw refused("too_large", "record", `at most ${RECORD} characters, got ${record.length}`);
       await onLoad(record);
     } catch (error) {
       setSending(false);

@@ -1,6 +1,8 @@
 """The board of Eight-in-a-Row at its largest: seen in parts, zoomed, moved, and drawn no oftener
 than it must be."""
 
+import itertools
+
 import pytest
 
 import jaxgames
@@ -214,6 +216,15 @@ def test_candidates_and_what_the_model_looks_at_are_marked(board, crowd):
     board.wait_for_timeout(60)
     marks = board.locator(".eight-board .candidate text").all_text_contents()
     assert marks == ["1", "2", "3", "4", "5"]
+    board.set_viewport_size({"width": 360, "height": 800})
+    board.wait_for_timeout(60)
+    boxes = board.evaluate("""[...document.querySelectorAll(".eight-board .candidate text")].map(
+        (text) => text.getBoundingClientRect()).map(({left, right, top, bottom}) =>
+        [(left + right) / 2, (top + bottom) / 2, (right - left) / 2 + 1])""")
+    for (x, y, wide), (right, low, broad) in itertools.combinations(boxes, 2):
+        assert abs(x - right) > min(wide, broad) * 2 or abs(y - low) > 9  # one beside the other
+    board.set_viewport_size({"width": 1280, "height": 900})
+    board.wait_for_timeout(60)
     assert board.locator(".eight-map circle").count() == 5
     alpha = """([row, col]) => {
         const canvas = document.querySelectorAll(".eight-board canvas")[1];

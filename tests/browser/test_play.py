@@ -137,7 +137,11 @@ def test_a_link_opens_a_game_at_a_place_of_it(visit):
         person.page.goto(address)
         person.until("document.querySelector('[data-testid=replay-slider]')?.value === '2'")
         assert person.plies == 3 and person.state() == "review"
-        assert "#table=" in person.page.url
+        assert "#table=" in (before := person.page.url)
+        person.page.evaluate("location.hash = '#record=AAAA'")  # the game there stays, and its place
+        assert "Not valid: link: " in person.at("problem").inner_text()
+        person.until(f"location.href === '{before}'")
+        assert person.plies == 3 and not person.page.locator("dialog").count()
     for said in (
         "#record=%25%00",
         "#record=AAAA",
@@ -164,6 +168,15 @@ def test_what_is_wrong_is_said(visit):
         person.at("load-do").click()
         assert "record.game: missing" in person.at("dialog-problem").inner_text()
         person.expects("status of 422")
+        # what is too large or empty is not even sent
+        for text, said in ((" " * 1_200_000 + "{", "record: at most"), ("\n", "it is empty")):
+            person.at("paste").fill("")
+            file = {"name": "x.json", "mimeType": "application/json", "buffer": text.encode()}
+            person.at("load-file").set_input_files(file)
+            if said.startswith("record"):
+                person.at("load-do").click()
+            person.page.locator("[data-testid=dialog-problem]", has_text=said).wait_for()
+        assert person.at("load-do").is_disabled()
         person.page.keyboard.press("Escape")
         assert not person.at("load-dialog").count()
         person.at("new-game").click()

@@ -12,6 +12,9 @@ const EDGE = 22; // pixels for the labels on the left and at the top
 const FIT = 14; // pixels of a cell below which a board does not start as a whole
 const NEAREST = 64; // pixels of a cell at most
 const WRITTEN = 17; // pixels of a cell in which a number can be read
+const DIGIT = 12; // pixels that a number takes
+/** Directions around a place, up and to the right first. */
+const AROUND = Array.from({length: 12}, (_, i) => (Math.PI / 180) * (-45 + 30 * (i % 2 ? -(i + 1) / 2 : i / 2))).map((angle) => [Math.cos(angle), Math.sin(angle)]);
 
 /** Letters of a column: a .. z, aa, ab, ... */
 export function columnText(col) {
@@ -145,7 +148,7 @@ export default function Board({scene, legal, onPlay, heat, candidates, seen, hin
   const overlay = useMemo(() => html`<svg aria-hidden="true">
       ${scene.lines.map((line) => html`<path class="won" stroke-width=${size / 5} d=${`M${mid(line[0]).join(" ")}L${mid(line[line.length - 1]).join(" ")}`} />`)}
       ${threats && scene.threats.filter(({place: cell}) => inView(cell)).map(({seat, place: cell, wins}) => html`<${Mark} at=${mid(cell)} seat=${seat} r=${size * 0.3} dashed=${!wins} />`)}
-      ${marks.map((cell, i) => inView(cell) && html`<${Candidate} at=${mid(cell)} size=${size} rank=${i + 1} />`)}
+      ${ranked(marks.map((cell) => inView(cell) && mid(cell)), size, width, height).map((mark) => html`<${Candidate} ...${mark} size=${size} />`)}
       ${best && html`<rect class="best" x=${x(best[1]) + 2} y=${y(best[0]) + 2} width=${Math.max(size - 4, 3)} height=${Math.max(size - 4, 3)} rx="4" />`}
       ${scene.seats.map(({seat, last}) => last && inView(last) && html`<circle key=${seat} class="ring" cx=${mid(last)[0]} cy=${mid(last)[1]}
         r=${Math.max(size * (seat === scene.newest ? 0.46 : 0.42), seat === scene.newest ? 6 : 4)} stroke-width=${seat === scene.newest ? 3 : 1.5} />`)}
@@ -252,10 +255,39 @@ const Ghost = ({at, seat, r}) => html`<path class=${`f${seat + 1}`} opacity="0.6
 const Mark = ({at, seat, r, dashed}) => html`<path class=${`threat p${seat + 1}`} stroke-dasharray=${dashed ? "3 3" : "none"} transform=${`translate(${at.join(" ")})`} d=${shapeOf(seat, r)} />`;
 
 /** The rank of a candidate: in a corner of its cell, beside a ring where cells are small. */
-function Candidate({at: [cx, cy], size, rank}) {
+function Candidate({at: [cx, cy], number: [x, y], small, rank, size}) {
+  const r = Math.max(size / 2, 3);
+  const far = Math.hypot(x - cx, y - cy);
+  const along = (part) => `${cx + (x - cx) * part} ${cy + (y - cy) * part}`;
+  return html`<g class="candidate">${small && html`<circle cx=${cx} cy=${cy} r=${r} />`}
+    ${small && far > r + DIGIT && html`<path d=${`M${along(r / far)}L${along(1 - 7 / far)}`} />`}
+    <text x=${x} y=${y}>${rank}</text></g>`;
+}
+
+/**
+ * Where the numbers of candidates at some places stand (false: out of sight): [{at, number, rank,
+ * small}]. Where cells are small they keep clear of each other and of the rings.
+ */
+function ranked(places, size, width, height) {
   const small = size < WRITTEN + 8;
-  const off = small ? Math.max(size / 2, 5) + 4 : size * 0.32;
-  return html`<g class="candidate">${small && html`<circle cx=${cx} cy=${cy} r=${Math.max(size / 2, 5)} />`}<text x=${cx + off} y=${cy - off}>${rank}</text></g>`;
+  const found = [];
+  places.forEach((at, i) => {
+    if (!at) return;
+    const near = [at[0] + size * 0.32, at[1] - size * 0.32];
+    const inside = ([x, y]) => x > EDGE + 6 && y > EDGE + 6 && x < width - 6 && y < height - 6;
+    const free = (spot) => inside(spot) && places.every((other) => !other || apart(other, [spot]) > DIGIT - 2) && found.every(({number}) => apart(number, [spot]) > DIGIT);
+    const clear = (spot) => free(spot) && found.every((old) => apart(spot, [old.at, old.number]) > DIGIT / 2 && apart(old.number, [at, spot]) > DIGIT / 2);
+    const around = small ? [1, 2, 3, 4, 5].flatMap((far) => AROUND.map((way) => at.map((x, axis) => x + (size / 2 + far * DIGIT) * way[axis]))) : [];
+    found.push({at, number: around.find(clear) || around.find(free) || near, rank: i + 1, small});
+  });
+  return found;
+}
+
+/** Pixels from a point to a line from a to b, or to the point a. */
+function apart([x, y], [a, b = a]) {
+  const [dx, dy] = [b[0] - a[0], b[1] - a[1]];
+  const part = Math.min(Math.max(((x - a[0]) * dx + (y - a[1]) * dy) / (dx * dx + dy * dy || 1), 0), 1);
+  return Math.hypot(x - a[0] - part * dx, y - a[1] - part * dy);
 }
 
 /** Taps, drags and pinches: a tap chooses, a drag moves a board that is not whole, two fingers zoom. */
