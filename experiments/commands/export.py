@@ -61,7 +61,7 @@ def run(
     folder = files.claim(out, [*names, *notes], settings.overwrite)
     about = _about(found)
     report: dict[str, Any] = {"out": str(folder), **about, "files": []}
-    for name in settings.formats:
+    for name in sorted(settings.formats, key=list(_MAKE).index):
         data, note = _MAKE[name](found, settings, resolved.config.seed)
         full = files.write_with_note(folder / FILES[name], data, {**about, **note})
         report["files"].append(full)
@@ -148,7 +148,8 @@ def _int8(found, settings, seed) -> tuple[bytes, dict]:
     return data, {**note, "loss": dataclasses.asdict(loss)}
 
 
-_MAKE = {"network": _network, "search": _search, "onnx": _onnx, "int8": _int8}
+#: In the order of the work: what can be refused first, what takes longest last.
+_MAKE = {"onnx": _onnx, "network": _network, "int8": _int8, "search": _search}
 
 
 def _loss(loss: dict[str, Any]) -> str:

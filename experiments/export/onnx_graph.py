@@ -277,11 +277,13 @@ def _slice(graph, eqn, inputs):
 
 def _gather(graph, eqn, inputs):
     """A slice, or places along one axis, that are known: what an index becomes beside a free
-    dimension."""
+    dimension; or rows of a table that are looked up."""
     numbers, places = eqn.params["dimension_numbers"], inputs[1]
     shape, sizes = eqn.invars[0].aval.shape, eqn.params["slice_sizes"]
-    if not isinstance(places, np.ndarray) or numbers.operand_batching_dims:
-        raise Untranslatable("gather: at places that hang on the input")
+    if not isinstance(places, np.ndarray):
+        return _looked_up(graph, eqn, inputs)
+    if numbers.operand_batching_dims:
+        raise Untranslatable("gather: of another part of each row")
     whole = [size == has for size, has in zip(sizes, shape, strict=True)]
     if places.ndim == 2 and len(numbers.start_index_map) == 1:
         (axis,) = numbers.start_index_map
@@ -302,6 +304,31 @@ def _gather(graph, eqn, inputs):
             raise Untranslatable("gather: of some of the rows")
     found = graph.add("Slice", [inputs[0], *_ints(*zip(*cut, strict=True))])
     return graph.shaped(found, eqn.outvars[0].aval.shape)
+
+
+def _looked_up(graph, eqn, inputs):
+    """Rows of a table [N, ...] at places int[..., 1]; what is outside is clipped, or filled in."""
+    numbers, mode = eqn.params["dimension_numbers"], eqn.params["mode"]
+    (table, *row), at = (v.aval.shape for v in eqn.invars)
+    whole = numbers.start_index_map == numbers.collapsed_slice_dims == (0,)
+    out = tuple(range(len(at) - 1, len(at) - 1 + len(row)))
+    if not whole or numbers.offset_dims != out or eqn.params["slice_sizes"] != (1, *row):
+        raise Untranslatable("gather: at places that hang on the input, but for rows of a table")
+    place = eqn.invars[1].aval.dtype.type
+    places = graph.add("Squeeze", [inputs[1], *_ints([len(at) - 1])])
+    safe = graph.add("Min", [graph.add("Max", [places, place(0)]), place(table - 1)])
+    found = graph.add("Gather", [inputs[0], safe], axis=0)
+    if mode is not jax.lax.GatherScatterMode.FILL_OR_DROP:
+        return found
+    if eqn.params["fill_value"] is None:
+        raise Untranslatable("gather: with nothing to fill in")
+    fill = np.asarray(eqn.params["fill_value"], eqn.invars[0].aval.dtype)
+    inside = graph.add("Unsqueeze", [graph.add("Equal", [places, safe]), *_ints(out)])
+    return graph.add("Where", [inside, found, fill])
+
+
+def _remainder(graph, eqn, inputs):
+    return graph.add("Mod", inputs, fmod=1)  # of the sign of what is divided
 
 
 def _scatter_add(graph, eqn, inputs):
@@ -442,10 +469,12 @@ _WORDS: dict[str, Callable] = {
     "reduce_min": _reduce("ReduceMin"),
     "reduce_or": _reduce_bool("ReduceMax"),
     "reduce_sum": _reduce("ReduceSum"),
+    "rem": _remainder,
     "reshape": _reshape,
     "rsqrt": _rsqrt,
     "scatter-add": _scatter_add,
     "select_n": _select,
+    "sign": _plain("Sign"),
     "sin": _plain("Sin"),
     "slice": _slice,
     "split": _split,

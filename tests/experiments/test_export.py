@@ -97,7 +97,7 @@ def test_networks(home, tmp_path, kind):
         np.testing.assert_allclose(x, wanted[name], rtol=1e-4, atol=1e-5)
     one = session.run(None, {name: x[:1] for name, x in given.items()})  # any number of rows
     assert all(len(x) == 1 for x in one)
-    assert [f["file"] for f in report["files"]] == ["network.jax", "network.onnx"]
+    assert [f["file"] for f in report["files"]] == ["network.onnx", "network.jax"]
 
 
 READER = """
@@ -364,6 +364,9 @@ def test_what_onnx_has_no_words_for():
         lambda x: jax.nn.gelu(x.reshape(x.shape[0] * 3, 4), approximate=False),
         lambda x: jnp.argmax(x, axis=-1).astype(jnp.float32),
         lambda x: x.transpose(0, 2, 1).reshape(x.shape[0], -1) ** 3,
+        lambda x: jnp.take(jnp.arange(14.0).reshape(7, 2), (x[:, 0] * 9).astype(int), axis=0),
+        lambda x: jnp.take(jnp.arange(7.0), (x * 9).astype(int), mode="clip") + jnp.sign(x),
+        lambda x: jax.lax.rem((x * 9).astype(jnp.int32), jnp.int32(4)).astype(jnp.float32),
         lambda x: jax.vmap(lambda r: jnp.zeros(5).at[(r[0] * 4).astype(int)].add(r[1]))(x),
     ],
 )
