@@ -41,6 +41,19 @@ const fragment = () => Object.fromEntries(new URLSearchParams(location.hash.slic
 /** Makes the address that of a table as a seat sees it. */
 const address = (table, viewer) => history.replaceState(null, "", `#${new URLSearchParams({table, viewer})}`);
 
+/** Puts a text on the clipboard; a page of another machine without TLS has only the old way. */
+async function clip(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const box = document.createElement("textarea");
+  box.value = text;
+  document.body.append(box);
+  box.select();
+  const done = document.execCommand("copy");
+  box.remove();
+  if (!done) throw new api.Problem(0, {code: "forbidden", detail: "the browser keeps its clipboard to itself"});
+  return undefined;
+}
+
 function App() {
   const [lang, setLang] = useKept("lang", navigator.language.startsWith("zh") ? "zh" : "en");
   const [theme, setTheme] = useKept("theme", "auto");
@@ -260,7 +273,7 @@ function App() {
     try {
       const text = await promise;
       if (text === null) return;
-      await navigator.clipboard.writeText(text);
+      await clip(text);
       setNotice(t("page.copied", {n: text.length}));
     } catch (error) {
       setProblem(error);
@@ -361,7 +374,7 @@ function App() {
       </div>
     </main>`}
     ${dialog && dialog.kind === "new" && html`<${NewGameDialog} from=${dialog.from} ply=${dialog.ply} playing=${Boolean(view && !view.done && !dialog.from)}
-      first=${fragment()} onBegin=${begin} onClose=${() => setDialog(null)} t=${t} />`}
+      first=${{game: view ? view.game : "", ...fragment()}} onBegin=${begin} onClose=${() => setDialog(null)} t=${t} />`}
     ${dialog && dialog.kind === "load" && html`<${LoadDialog} onLoad=${(record) => begin({record})} onClose=${() => setDialog(null)} t=${t} />`}
   `;
 }

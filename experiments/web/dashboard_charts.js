@@ -291,7 +291,9 @@ export class Chart {
     const tens = values.filter((v) => v !== 0 && Number.isInteger(power(v)));
     const every = Math.max(Math.ceil(tens.length / 6), 1);
     if (tens.length < 3) return values;
-    return values.map((v) => (v === 0 || (Number.isInteger(power(v)) && power(v) % every === 0) ? v : null));
+    const beside0 = values.includes(0) ? Math.min(...tens.map(Math.abs)) : 0; // where no text fits next to that of 0
+    const kept = (v) => v === 0 || (Math.abs(v) !== beside0 && Number.isInteger(power(v)) && power(v) % every === 0);
+    return values.map((v) => (kept(v) ? v : null));
   }
 
   /** A logarithmic axis has no place for 0. */

@@ -12,6 +12,9 @@ const MISTAKE = 0.1;
 export const signed = (value, digits = 2) =>
   value === null || value === undefined ? "–" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
 
+/** A name that may be broken where its options begin: "muzero:sims=16". */
+export const breakable = (name) => name.replaceAll(":", ":\u200b");
+
 /** Names by seat: "You" where one person plays, machines by name, told apart by seat. */
 export function seatNames(view, people, t) {
   const plain = view.names.map((name, seat) => {
@@ -27,7 +30,7 @@ export function Seats({view, names, people, viewer, onViewer, t}) {
   return html`<section class="panel" aria-label=${t("seat.title")}>
     <ul class="seats">${names.map((name, seat) => html`<li key=${seat} data-testid=${`seat-${seat}-panel`}
         class=${`team-${(view.teams[seat] % 4) + 1} ${view.to_move === seat && !view.done ? "turn" : ""}`}>
-      <span class="words"><strong>${name}</strong> <span class="small dim">${t("new.seat", {seat})} · ${t(`kind.${view.seats[seat].kind}`)}</span></span>
+      <span class="words"><strong>${breakable(name)}</strong> <span class="small dim">${t("new.seat", {seat})} · ${t(`kind.${view.seats[seat].kind}`)}</span></span>
       ${worth && html`<span class="worth" title=${t("analysis.value")}>${signed(worth[seat])}</span>`}
     </li>`)}</ul>
     ${(seen.length > 1 || view.open) && view.hides && html`<label class="row small">${t("seat.view")}

@@ -5,7 +5,7 @@ import * as api from "./api.js";
 import {Graph} from "./graph.js";
 import {problemText} from "./problem_text.js";
 import {Tree} from "./tree.js";
-import {signed} from "./panels.js";
+import {breakable, signed} from "./panels.js";
 
 const HEATS = ["off", "policy", "visits", "q"];
 const share = (x) => (x === null ? "–" : `${(100 * x).toFixed(x < 0.0995 ? 1 : 0)} %`);
@@ -103,21 +103,23 @@ function Candidates({view, names, onPlay, t}) {
   const sides = useMemo(() => {
     const first = new Map();
     view.teams.forEach((team, seat) => first.has(team) || first.set(team, seat));
-    return [...first].map(([team, seat]) => ({seat, name: view.teams.flatMap((other, s) => (other === team ? [names[s]] : [])).join(", ")}));
-  }, [view.teams, names]);
+    const all = [...first].map(([team, seat]) => ({seat, name: view.teams.flatMap((other, s) => (other === team ? [names[s]] : [])).join(", ")}));
+    return all.filter(({seat}) => found.candidates.some(({q}) => q[seat] !== null)); // a network alone knows none
+  }, [view.teams, names, found]);
+  const searched = found.simulations > 0;
   const [all, setAll] = useState(false);
   const rows = all ? found.candidates : found.candidates.slice(0, 5);
   const others = found.count - rows.length;
   const played = found.played;
   return html`<div class="scroll" tabindex="0" role="group" aria-label=${t("candidates.title")}>
       <table class="candidates" data-testid="candidates"><caption class="small dim">
-        ${t("analysis.found", {model: found.model, n: found.simulations, ms: found.elapsed_ms})}</caption>
+        ${t(searched ? "analysis.found" : "analysis.found_network", {model: found.model, n: found.simulations, ms: found.elapsed_ms})}</caption>
         <thead><tr><th scope="col">${t("candidates.move")}</th><th scope="col">${t("candidates.prior")}</th><th scope="col">${t("candidates.visits")}</th>
-          <th scope="col">${t("candidates.share")}</th>${sides.map(({name}) => html`<th scope="col">${t("candidates.q", {name})}</th>`)}
+          <th scope="col">${t("candidates.share")}</th>${sides.map(({name}) => html`<th scope="col" class="side">${t("candidates.q", {name: breakable(name)})}</th>`)}
           <th scope="col">${t("candidates.line")}</th></tr></thead>
         <tbody>${rows.map((row) => html`<tr key=${row.action} class=${`${row.text === found.move ? "best" : ""} ${played && played.text === row.text ? "played" : ""}`}>
           <td>${onPlay ? html`<button type="button" title=${t("move.play")} onClick=${() => onPlay(row.text)}>${row.text}</button>` : row.text}</td>
-          <td>${share(row.prior)}</td><td>${count(row.visits)}</td><td>${share(row.share)}</td>
+          <td>${share(row.prior)}</td><td>${searched ? count(row.visits) : "–"}</td><td>${searched ? share(row.share) : "–"}</td>
           ${sides.map(({seat}) => html`<td>${signed(row.q[seat])}</td>`)}
           <td class="line">${row.line.slice(1).join(" · ")}</td></tr>`)}</tbody>
       </table></div>

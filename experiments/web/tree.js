@@ -3,8 +3,9 @@
  * the width of its edge the prior; siblings from left to right by visits. A click folds.
  */
 
-import {html, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
+import {html, useLayoutEffect, useMemo, useRef, useState} from "./vendor/htm/standalone.module.js";
 import {savePng, saveSvg} from "./picture.js";
+import {useWidth} from "./width.js";
 
 const COLUMN = 70;
 const ROW = 112;
@@ -53,12 +54,18 @@ export function layout(tree, open) {
 
 export function Tree({tree, names, t}) {
   const picture = useRef(null);
+  const box = useRef(null);
   const [folds, setFolds] = useState({});
   const {placed, width, height} = useMemo(
     () => (tree ? layout(tree, (path, depth) => folds[path] ?? depth < OPEN_DEPTH) : {placed: []}),
     [tree, folds],
   );
-  if (!tree || !tree.children.length) return html`<p class="empty" data-testid="tree">${t("tree.empty")}</p>`;
+  const drawn = Boolean(tree && tree.children.length);
+  const space = useWidth(box, drawn); // 0 while it is folded away
+  useLayoutEffect(() => {
+    if (drawn && space) box.current.scrollLeft = placed[0].x - space / 2; // the root is what is seen first
+  }, [tree, space > 0]);
+  if (!drawn) return html`<p class="empty" data-testid="tree">${t("tree.empty")}</p>`;
   const flip = (at) => setFolds({...folds, [at.path]: !(folds[at.path] ?? at.depth < OPEN_DEPTH)});
   return html`<section class="tree" data-testid="tree" aria-label=${t("tree.label")}>
     <div class="tree-tools">
@@ -66,7 +73,7 @@ export function Tree({tree, names, t}) {
       <button type="button" data-testid="tree-png" onClick=${() => savePng(picture.current, "tree")}>${t("tree.png")}</button>
       <small>${t("tree.legend")}</small>
     </div>
-    <div class="tree-scroll" tabindex="0" role="group" aria-label=${t("tree.label")}
+    <div class="tree-scroll" ref=${box} tabindex="0" role="group" aria-label=${t("tree.label")}
         onKeyDown=${(event) => event.key.startsWith("Arrow") && event.stopPropagation()}>
       <svg ref=${picture} viewBox=${`0 0 ${width} ${height}`} width=${width} height=${height} font-size="12" text-anchor="middle">
         ${placed.map((at) => at.parent && html`<${Edge} key=${`e${at.path}`} at=${at} />`)}
