@@ -38,18 +38,14 @@ def require(names: tuple[str, ...]) -> None:
 @contextlib.contextmanager
 def mirrored(folder: RunFolder, resolved: Resolved, say: Callable[[str], None]) -> Iterator[None]:
     """While the block lasts, rows of metrics of `folder` also go to the sinks of the settings."""
-    mirrors = [_Mirror(name, say) for name in resolved.config.log.sinks]
-    well = False
-    try:
-        for mirror in mirrors:
-            mirror.quietly(lambda mirror=mirror: mirror.open(folder, resolved))
-        folder.mirrors.extend(mirrors)
+    with contextlib.ExitStack() as stack:
+        for name in resolved.config.log.sinks:
+            mirror = _Mirror(name, say)
+            mirror.open(folder, resolved)
+            stack.push(mirror.ended)
+            folder.mirrors.append(mirror)
+        stack.callback(folder.mirrors.clear)
         yield
-        well = True
-    finally:
-        folder.mirrors.clear()
-        for mirror in reversed(mirrors):
-            mirror.quietly(lambda mirror=mirror: mirror.close(well))
 
 
 class _Mirror:
@@ -59,7 +55,14 @@ class _Mirror:
         self.name, self.say, self.works = name, say, True
 
     def open(self, folder: RunFolder, resolved: Resolved) -> None:
-        self.log, self.close = _OPEN[self.name](folder, resolved)
+        def opened():
+            self.log, self.close = _OPEN[self.name](folder, resolved)
+
+        self.quietly(opened)
+
+    def ended(self, kind: type[BaseException] | None, *_: Any) -> None:
+        """The end of the block; `kind` is of what it was left by."""
+        self.quietly(lambda: self.close(kind is None))
 
     def __call__(self, row: Mapping[str, Any]) -> None:
         values = numbers(row)

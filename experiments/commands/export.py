@@ -41,7 +41,8 @@ def run(
     Raises:
       UsageError, BundleError: no such bundle, or one that can not be used.
       ConfigError: a format that this bundle or this machine can not be given, files in the way.
-      RunError: a file that does not give what the bundle gives. OSError: full disk, no access.
+      RunError: a file that does not give what the bundle gives, or no place to write it.
+      OSError: full disk.
     """
     settings = resolved.config.export
     for name in settings.formats:

@@ -143,7 +143,8 @@ class _Graph:
             if hasattr(inner, "consts") and eqn.primitive.name not in _CONTROL:
                 return self.inline(inner, inputs)
         fixed = all(isinstance(d, int) for v in eqn.outvars for d in v.aval.shape)
-        if fixed and not any(isinstance(x, str) for x in inputs):
+        known = eqn.primitive.name != "dim_as_value"  # the number of rows, which only a call tells
+        if known and fixed and not any(isinstance(x, str) for x in inputs):
             out = eqn.primitive.bind(*inputs, **eqn.params)
             return [np.asarray(x) for x in (out if eqn.primitive.multiple_results else [out])]
         if eqn.primitive.name not in _WORDS:
@@ -311,6 +312,7 @@ def _looked_up(graph, eqn, inputs):
     numbers, mode = eqn.params["dimension_numbers"], eqn.params["mode"]
     (table, *row), at = (v.aval.shape for v in eqn.invars)
     whole = numbers.start_index_map == numbers.collapsed_slice_dims == (0,)
+    whole = whole and isinstance(table, int) and not numbers.operand_batching_dims
     out = tuple(range(len(at) - 1, len(at) - 1 + len(row)))
     if not whole or numbers.offset_dims != out or eqn.params["slice_sizes"] != (1, *row):
         raise Untranslatable("gather: at places that hang on the input, but for rows of a table")
@@ -335,7 +337,8 @@ def _scatter_add(graph, eqn, inputs):
     """Numbers added in each row of [B, A] at places [B, K, 1] of that row; others are dropped."""
     numbers = eqn.params["dimension_numbers"]
     rowwise = (
-        numbers.operand_batching_dims == numbers.scatter_indices_batching_dims == (0,)
+        len(eqn.invars[1].aval.shape) == 3
+        and numbers.operand_batching_dims == numbers.scatter_indices_batching_dims == (0,)
         and numbers.inserted_window_dims == numbers.scatter_dims_to_operand_dims == (1,)
         and not numbers.update_window_dims
         and eqn.params["mode"] is not jax.lax.GatherScatterMode.CLIP

@@ -340,11 +340,24 @@ def test_damaged_files_are_noticed(home, tmp_path):
         files.read(path)
 
 
-def test_what_onnx_has_no_words_for():
+def rows_of(x, places):
+    return x.at[places].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+@pytest.mark.parametrize(
+    "function, named",
+    [
+        (lambda x: jnp.sort(x, axis=1), "sort"),
+        (lambda x: jax.vmap(lambda r: jnp.zeros(5).at[r[0].astype(int)].add(r[1]))(x), "scatter"),
+        (lambda x: x[x[:, 0].astype(int)], "dim_as_value"),  # where there are so many rows
+        (lambda x: rows_of(x, x[:, 0].astype(int)), "gather"),
+    ],
+)
+def test_what_onnx_has_no_words_for(function, named):
     pytest.importorskip("onnx", reason="the extra `export` is not installed")
     spec = {"x": jax.ShapeDtypeStruct((3,), jnp.float32)}
-    with pytest.raises(onnx_graph.Untranslatable, match="sort"):
-        onnx_graph.translate(lambda x: {"y": jnp.sort(x, axis=1)}, spec, "f")
+    with pytest.raises(onnx_graph.Untranslatable, match=named):
+        onnx_graph.translate(lambda x: {"y": function(x)}, spec, "f")
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,20 @@ def test_a_sink_is_told_how_the_run_ended(tmp_path, monkeypatch, well):
     assert ended == [well]
 
 
+def test_an_interrupt_while_a_sink_is_opened_ends_the_run_alone(tmp_path, monkeypatch):
+    def opened(folder, resolved):
+        raise KeyboardInterrupt
+
+    ended = []
+    monkeypatch.setitem(sinks._OPEN, "tensorboard", lambda *_: (lambda *_: None, ended.append))
+    monkeypatch.setitem(sinks._OPEN, "wandb", opened)
+    resolved = configs.load("", ["game=mnk", "log.sinks=[tensorboard,wandb]"])
+    with pytest.raises(KeyboardInterrupt):
+        with sinks.mirrored(RunFolder(tmp_path, False), resolved, pytest.fail):
+            pytest.fail("the block ran")
+    assert ended == [False]
+
+
 def test_a_missing_package_stops_the_run_before_it_begins(tmp_path, monkeypatch):
     monkeypatch.setattr(sinks.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"wandb needs the package wandb: pip install") as caught:
