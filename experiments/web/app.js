@@ -44,12 +44,14 @@ const address = (table, viewer) => history.replaceState(null, "", `#${new URLSea
 /** Puts a text on the clipboard; a page of another machine without TLS has only the old way. */
 async function clip(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const before = document.activeElement;
   const box = document.createElement("textarea");
   box.value = text;
   document.body.append(box);
   box.select();
   const done = document.execCommand("copy");
   box.remove();
+  if (before) before.focus();
   if (!done) throw new api.Problem(0, {code: "forbidden", detail: "the browser keeps its clipboard to itself"});
   return undefined;
 }

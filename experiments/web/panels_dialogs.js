@@ -4,7 +4,7 @@ import {html, useEffect, useRef, useState} from "./vendor/htm/standalone.module.
 import * as api from "./api.js";
 import {problemText} from "./problem_text.js";
 
-/** Bytes of a file that is read, and characters of one record, at most: the server takes no more. */
+/** Bytes of a file that is read at most, and characters of one record: the server takes no more of these. */
 const FILE = 64 * 1024 * 1024;
 const RECORD = 1024 * 1024;
 
