@@ -78,7 +78,7 @@ class CurriculumConfig:
     def mix(self, stage: int) -> np.ndarray:
         """float32[S], the chance of each stage for a new game while `stage` is the present one."""
         number = np.arange(len(self.stages))
-        weights = np.asarray(self.weights or 2.0**number, np.float32)
+        weights = np.asarray(self.weights or 2.0 ** (number - stage), np.float64)
         weights = np.where(number == stage if self.hard else number <= stage, weights, 0.0)
         return (weights / weights.sum()).astype(np.float32)
 
@@ -191,7 +191,7 @@ def judge(
     """
     stayed, last = updates - at.entered, len(config.stages) - 1
     # After a fall the next try waits twice as long as the last one did.
-    settled = stayed >= config.min_updates * 2**at.falls
+    settled = stayed >= max(config.min_updates, 1) * 2**at.falls
     if score is not None:
         fallen = score.high < config.demote * at.best
         at = dataclasses.replace(

@@ -192,13 +192,17 @@ def weights(league: League, config: LeagueConfig) -> Array:
     snapshots and within the bots, which together have `bot_share`. Empty places have none."""
     places, rate = league.born.shape[0], win_rates(league)
     wanted = (1.0 - rate) if config.pfsp == "hard" else 4.0 * rate * (1.0 - rate)
-    wanted = jnp.maximum(wanted, 1e-3) ** config.power
-    snapshots = jnp.where(league.born >= 0, wanted[:places], 0.0)
-    share = lambda x: x / jnp.maximum(x.sum(), 1e-9)  # noqa: E731
+    known = jnp.ones(wanted.shape, bool).at[:places].set(league.born >= 0)
+    wanted = jnp.where(known, jnp.maximum(wanted, 1e-3), 0.0)
+
+    def share(x):  # of the largest: at a high power the numbers themselves are all 0
+        x = jnp.where(x > 0, (x / x.max(initial=1e-9)) ** config.power, 0.0)
+        return x / jnp.maximum(x.sum(), 1e-9)
+
     if wanted.shape[0] == places:
-        return share(snapshots)
+        return share(wanted)
     bots = jnp.where(league.taken > 0, config.bot_share, 1.0)
-    return jnp.concatenate([(1.0 - bots) * share(snapshots), bots * share(wanted[places:])])
+    return jnp.concatenate([(1.0 - bots) * share(wanted[:places]), bots * share(wanted[places:])])
 
 
 def draw(league: League, key: Array, turn: Array, config: LeagueConfig) -> League:

@@ -90,6 +90,16 @@ def _parse_one(text: str) -> Override:
     return Override(key, parsed.value(), quoted, text)
 
 
+#: Arrays count in int32, and some go one further than a setting says.
+_LARGEST = 2**31 - 2
+
+
+def _is_wide(key: str) -> bool:
+    """Whether a key's numbers go into no array of int32: seeds and sizes in bytes."""
+    name = key.rpartition(".")[2].partition("[")[0]
+    return name in ("seed", "seeds") or name.endswith("_bytes")
+
+
 def coerce(value: Any, want: Any, key: str, quoted: bool = True) -> Any:
     """`value` as the annotation `want`, without any guess; raises ConfigError.
 
@@ -130,6 +140,8 @@ def coerce(value: Any, want: Any, key: str, quoted: bool = True) -> Any:
     if want is bool and isinstance(value, bool):
         return value
     if want is int and isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > _LARGEST and not _is_wide(key):
+            raise ConfigError(key, f"a whole number up to {_LARGEST}, got {value}")
         return value
     if want is float and isinstance(value, (int, float)) and not isinstance(value, bool):
         if not math.isfinite(value):

@@ -74,6 +74,10 @@ class Ladder:
             rule = "set this or curriculum.max_updates, or no stage is ever left"
             raise ConfigError("train.eval.every", rule)
         self.games = tuple(stage_game(config, text) for text in self.config.stages)
+        for i, game in enumerate(self.games):
+            if (first := self.games.index(game)) < i:
+                one, other = (self.config.stages[n] for n in (i, first))
+                raise ConfigError(_KEY, f"{one!r} is the same game as {other!r}")
         try:
             self.programs = curriculum.programs(self.games, self.config.hard)
         except ValueError as error:

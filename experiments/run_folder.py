@@ -82,30 +82,64 @@ class RunFolder:
         replace(self.path / "STATUS.json", json.dumps(clean(self._status), indent=1))
 
     def rewind(self, step: int) -> int:
-        """Move metric rows beyond `step`, and torn lines, to metrics.discarded.jsonl.
+        """Set aside what was written after the checkpoint of `step`, for it comes again: rows of
+        metrics and events, and torn lines, to NAME.discarded.jsonl, games to eval.discarded/ and
+        games.discarded/.
 
-        Returns how many; the next row follows the last one kept.
+        Returns how many rows of metrics; the next row follows the last one kept.
         """
         self.rewound = step
-        path = self.path / "metrics.jsonl"
-        if not path.exists():
-            return 0
-        kept, gone = [], []
-        for line in path.read_bytes().decode("utf-8", "replace").splitlines():
-            try:
-                row = json.loads(line)
-                fits = row["step"] <= step
-                self._seq = max(self._seq, row["seq"]) if fits else self._seq
-            except (json.JSONDecodeError, KeyError, TypeError):
-                line, fits = json.dumps({"torn": line}), False
-            (kept if fits else gone).append(line + "\n")
-        if gone:  # first to their new place: a kill in between doubles rows, loses none
-            with (self.path / "metrics.discarded.jsonl").open("a") as file:
-                file.writelines(gone)
-                file.flush()
-                os.fsync(file.fileno())
-            replace(path, "".join(kept))
-        return len(gone)
+        measured, saved = set(), False
+
+        def is_kept(row):
+            nonlocal saved
+            fits = row["step"] <= step and not saved
+            if fits:
+                saved = row["step"] == step and "time/ckpt" in row  # the last row before it
+                self._seq = max(self._seq, row["seq"])
+                measured.update([str(row["step"])] if row["kind"] == "eval" else [])
+            return fits
+
+        gone = _set_rows_aside(self.path / "metrics.jsonl", is_kept)
+        # What tells of the sittings themselves stays.
+        past = lambda row: row["event"] == "restore" or row.get("step", 0) <= step  # noqa: E731
+        _set_rows_aside(self.path / "events.jsonl", past)
+        for name in ("eval", "games"):
+            for file in sorted((self.path / name).glob("*.jsonl")):
+                if file.stem not in measured:
+                    _set_file_aside(file, self.path / f"{name}.discarded")
+        return gone
+
+
+def _set_rows_aside(path: pathlib.Path, is_kept: Callable[[dict[str, Any]], bool]) -> int:
+    """Move the other rows of NAME.jsonl, and torn lines, to NAME.discarded.jsonl; returns how
+    many."""
+    if not path.exists():
+        return 0
+    kept, gone = [], []
+    for line in path.read_bytes().decode("utf-8", "replace").splitlines():
+        try:
+            fits = is_kept(json.loads(line))
+        except (json.JSONDecodeError, LookupError, TypeError, AttributeError):
+            line, fits = json.dumps({"torn": line}), False
+        (kept if fits else gone).append(line + "\n")
+    if gone:  # first to their new place: a kill in between doubles rows, loses none
+        with path.with_name(f"{path.stem}.discarded.jsonl").open("a") as file:
+            file.writelines(gone)
+            file.flush()
+            os.fsync(file.fileno())
+        replace(path, "".join(kept))
+    return len(gone)
+
+
+def _set_file_aside(file: pathlib.Path, folder: pathlib.Path) -> None:
+    """Move a file to `folder`, under a name that is free there."""
+    folder.mkdir(exist_ok=True)
+    target, number = folder / file.name, 1
+    while target.exists():
+        number += 1
+        target = folder / f"{file.stem}-{number}{file.suffix}"
+    os.rename(file, target)
 
 
 @contextlib.contextmanager

@@ -162,6 +162,8 @@ class Trainer:
         spec, judge = self.config.train.start, self.learner.judge
         if not spec:
             return {}
+        if spec in self.game.bots:
+            raise ConfigError("train.start", f"{spec} is a rule bot and has no weights")
         try:
             found = {"params": self.kind.weights(spec, self.model)}
             if judge is not None and (pathlib.Path(spec) / CRITIC).is_dir():

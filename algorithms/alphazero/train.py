@@ -100,6 +100,7 @@ class Config:
     optim: optim.OptimConfig = optim.OptimConfig()
 
     def __post_init__(self):
+        require(self, "fast_simulations", self.fast_simulations < 2**24, "below 2**24")
         for field in ("games", "steps", "fast_simulations", "learn_after", "batch_size"):
             require(self, field, getattr(self, field) >= 1, "at least 1")
         for field in ("learn_steps", "teacher_steps", "teacher_learn_steps", "chunk_updates",

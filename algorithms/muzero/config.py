@@ -130,6 +130,8 @@ class Config:
         for field in ("full_share", "root_share", "heat_share", "priority_beta",
                       "priority_exponent"):  # fmt: skip
             require(self, field, 0.0 <= getattr(self, field) <= 1.0, "0 to 1")
+        fit = self.fast_simulations < 2**24
+        require(self, "fast_simulations", fit, "below 2**24")
         require(self, "dynamics", self.dynamics in ("rules", "learned"), "rules or learned")
         require(self, "full_share", self.full_share > 0.0, "above 0, or no policy is learned")
         require(self, "discount", 0.0 < self.discount <= 1.0, "above 0, at most 1")

@@ -79,6 +79,13 @@ def test_who_plays_to_and_fro_waits_twice_as_long_every_time():
     assert np.all(np.diff(tries)[1:] >= 1.5 * np.diff(tries)[:-1])
 
 
+def test_a_fall_is_waited_for_without_a_least_stay_too():
+    config = dataclasses.replace(CONFIG, min_updates=0)
+    at, good = Standing(1, entered=100, above=config.in_a_row, falls=3), wilson(60, 60)
+    assert judge(config, at, 107, good)[1] == ""
+    assert judge(config, at, 108, good)[1] == "promoted"
+
+
 def test_one_bad_evaluation_is_no_fall_and_a_new_stage_owes_nothing():
     at = Standing(1, entered=0, best=0.6)
     bad, fine = wilson(2, 60), wilson(30, 60)
@@ -116,6 +123,10 @@ def test_the_mix():
     np.testing.assert_allclose(weighted.mix(3), np.array([1, 1, 2, 4]) / 8)
     hard = dataclasses.replace(CONFIG, hard=True)
     np.testing.assert_array_equal(hard.mix(1), [0, 1, 0, 0])
+    # The least weight that a setting may have, where it is alone and where it is not.
+    least = dataclasses.replace(CONFIG, weights=(1e-300, 1.0, 1.0, 1e5))
+    for stage in range(4):
+        np.testing.assert_allclose(least.mix(stage).sum(), 1.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

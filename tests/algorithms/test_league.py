@@ -115,6 +115,9 @@ def test_weights_prefer_who_is_hard_to_beat():
     alike = dataclasses.replace(config, power=0.0, bot_share=0.0)
     np.testing.assert_allclose(leagues.weights(league, alike), [0.5, 0.5, 0, 0, 0], atol=1e-6)
     np.testing.assert_allclose(leagues.weights(fresh(config), config), [0, 0, 0, 0.5, 0.5])
+    # However small the numbers become: who is hardest is met, and no empty place.
+    steep = dataclasses.replace(config, power=1e3)
+    np.testing.assert_allclose(leagues.weights(league, steep), [0, 0.75, 0, 0.25, 0], atol=1e-6)
     # Who is beaten as often as not is met most; never and always are the same.
     even = dataclasses.replace(config, pfsp="variance")
     got = np.asarray(leagues.weights(league, even))

@@ -64,6 +64,15 @@ def test_floats_are_finite(value):
     refused(f"train.minutes={value}", "train.minutes", "finite")
 
 
+def test_whole_numbers_fit_into_arrays():
+    """Of every key, however deep, but seeds and sizes in bytes."""
+    for value in (2**31 - 1, -(2**63), 10**30):
+        for text in (f"muzero.king.period={value}", f"muzero.phase_plies=[{value}]"):
+            refused(text, text.split("=")[0], "a whole number up to 2147483646, got")
+    config = load("seed=4294967295", "seeds=[4294967295]", "muzero.replay_bytes=99999999999")
+    assert config.seed == 2**32 - 1 and config.muzero.replay_bytes == 99999999999
+
+
 def test_ranges():
     refused("seed=-1", "seed: 0 to")
     refused("train.minutes=-1", "train.minutes: at least 0")

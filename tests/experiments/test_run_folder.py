@@ -122,6 +122,43 @@ def test_rewind_moves_rows_and_mends_torn_lines(tmp_path):
         assert folder.rewind(6) == 0
 
 
+def test_rewind_leaves_nothing_that_comes_again(tmp_path):
+    """What was written behind the checkpoint that a run goes on from, of all its files."""
+
+    def sitting(folder, steps):
+        for step in steps:
+            folder.event("stage", step=step)
+            folder.games(str(step), [{"score": 1.0}])
+            (folder.path / "games" / f"{step}.jsonl").write_text("{}\n")
+            folder.metric("eval", step, 0, {})
+            folder.metric("event", step, 0, {"time/ckpt": 0.1})
+        folder.metric("eval", steps[-1], 0, {"eval/final/random": 0.5})  # behind the checkpoint
+        folder.games("final", [{"score": 1.0}])
+
+    with open_run(settings(tmp_path, "run.name=a")) as folder:
+        sitting(folder, (2, 4, 6))
+        folder.games("8", [{"score": 1.0}])  # killed before its row
+    for last in (6, 4):  # goes on from the last checkpoint, and then from an older one
+        with open_run(resumed(tmp_path, "run.name=a")) as folder:
+            folder.rewind(last)
+            folder.event("restore", step=last)
+            sitting(folder, (last + 2,))
+        path, steps = folder.path, sorted({2, 4, last, last + 2})
+        rows = [json.loads(x) for x in (path / "metrics.jsonl").open()]
+        assert [r["step"] for r in rows] == [s for s in steps for _ in "ab"] + steps[-1:]
+        assert [r["seq"] for r in rows] == list(range(1, len(rows) + 1))
+        events = [json.loads(x) for x in (path / "events.jsonl").open()]
+        assert [e["step"] for e in events if e["event"] == "stage"] == steps
+        for name in ("eval", "games"):
+            found = {p.stem: p.read_text().count("\n") for p in (path / name).iterdir()}
+            assert found.pop("final", 1) == 1 and found == {str(s): 1 for s in steps}
+    assert [e["step"] for e in events if e["event"] == "restore"] == [6, 4]
+    # Nothing is lost: eval/6 was written twice, and two more were made anew.
+    assert sorted(os.listdir(path / "eval.discarded")) == [
+        "6.jsonl", "8-2.jsonl", "8.jsonl", "final-2.jsonl", "final.jsonl"
+    ]  # fmt: skip
+
+
 def test_metric_rows(tmp_path):
     with open_run(settings(tmp_path, "run.name=a")) as folder:
         folder.metric("eval", 3, 40, {"eval/winrate/random": 0.5, "bad": float("nan")})

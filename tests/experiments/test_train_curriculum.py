@@ -149,6 +149,7 @@ def test_lights_look_at_the_present_stage():
         (["curriculum.stages=['row=3','rows=4']"], "no option 'row'; did you mean rows"),
         (["curriculum.stages=['rows=many','rows=4']"], "stages: rows: needs a whole number"),
         (["curriculum.stages=['','rows=4']"], "'' changes nothing"),
+        (["curriculum.stages=['rows=4 cols=3','cols=3  rows=4']"], "is the same game as 'rows=4 c"),
         (["curriculum.stages=['rows=999','rows=4']"], "'rows=999': rows: a whole number 1 to 200"),
         (["curriculum.stages=['players=2','players=3']"], "can not be played together"),
         (["train.eval.every=0"], "train.eval.every: set this or curriculum.max_updates"),

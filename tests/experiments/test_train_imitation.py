@@ -107,6 +107,7 @@ def test_a_start_is_kept_in_the_run(whole, tmp_path):
     ("text", "why"),
     [
         ("train.start=nobody", "unknown name 'nobody'"),
+        ("train.start=random", "random is a rule bot and has no weights"),
         ("network.hidden=16", "network.hidden: it has 8, not 16"),
         ("network.board_scale=0.25", "network.board_scale: it has 0.5, not 0.25"),
         ("game.options.k=2", r"rules: trained with other rules \(k\)"),
