@@ -72,6 +72,8 @@ function App() {
   const [sending, setSending] = useState(false);
   const newest = useRef(0);
   const t = useMemo(() => translator(lang, words), [lang]);
+  /** What a look would have brought was dropped; if machines move, the next one is due. */
+  const lookAgain = () => setView((old) => old && {...old});
 
   useEffect(() => {
     document.documentElement.lang = lang === "zh" ? "zh-Hans" : "en";
@@ -80,12 +82,14 @@ function App() {
     document.documentElement.dataset.theme = theme;
   }, [theme]);
 
-  /** Shows what a promise of a view brings, unless something newer was asked for meanwhile. */
+  /** Shows what a promise of a view brings, unless something newer was asked for meanwhile; a quiet
+   * one, which nobody asked for, comes before nothing that is on its way. */
   const show = useCallback(async (promise, quiet = false) => {
-    const mine = ++newest.current;
+    const mine = quiet ? newest.current : ++newest.current;
     try {
       const found = await promise;
       if (mine !== newest.current) return null;
+      if (!quiet) newest.current += 1;
       setView((old) => (found.scene ? found : {...old, ...found}));
       if (!quiet) setProblem(null);
       return found;
@@ -93,6 +97,7 @@ function App() {
       if (!(error instanceof api.Problem)) throw error;
       if (mine === newest.current) {
         if (error.code === "not_found") setView(null);
+        else if (!quiet) lookAgain();
         setProblem(error);
       }
       return null;
@@ -105,6 +110,7 @@ function App() {
     try {
       const found = await promise;
       if (mine !== newest.current) return false;
+      newest.current += 1;
       // all at once: between two drawings the wishes must fit the view
       setView(found);
       setAt(found.review ? found.ply : null);
@@ -118,7 +124,7 @@ function App() {
       return true;
     } catch (error) {
       if (!(error instanceof api.Problem)) throw error;
-      setView((old) => old && {...old}); // a new one: it is looked at again if machines move there
+      lookAgain();
       setProblem(error);
       return false;
     }

@@ -100,9 +100,13 @@ class Person:
 
     def until(self, condition: str, seconds: float = 60) -> None:
         """Waits for an expression; the page's policy forbids playwright's own way."""
+        self.until_here(lambda: self.page.evaluate(condition), seconds, condition)
+
+    def until_here(self, condition, seconds: float = 60, said: str = "") -> None:
+        """Waits for what a call on this side of the browser gives."""
         end = time.monotonic() + seconds
-        while not self.page.evaluate(condition):
-            assert time.monotonic() < end, (condition, self.state(), self.text())
+        while not condition():
+            assert time.monotonic() < end, (said, self.state(), self.text())
             self.page.wait_for_timeout(20)
 
     def text(self) -> str:

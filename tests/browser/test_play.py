@@ -3,6 +3,7 @@
 import base64
 import functools
 import json
+import re
 import zlib
 
 import pytest
@@ -120,6 +121,13 @@ def test_a_whole_game_by_mouse_with_a_record_loaded_and_played_on(visit, tmp_pat
         assert person.settled() == "yours" and person.plies == 2 < plies
 
 
+def thinking(route, looks):
+    """What the server says, and that a machine thinks."""
+    looks.append(route.request.url)
+    told = route.fetch()
+    route.fulfill(response=told, json={**told.json(), "thinking": 0})
+
+
 def test_a_link_opens_a_game_at_a_place_of_it(visit):
     with visit() as person:
         person.visit()
@@ -145,6 +153,20 @@ def test_a_link_opens_a_game_at_a_place_of_it(visit):
         assert "Not valid: link: " in person.at("problem").inner_text()
         person.until(f"location.href === '{before}'")
         assert person.plies == 3 and not person.page.locator("dialog").count()
+        # a game that takes its time to come is not lost where the page keeps looking at another
+        page, looks, held = person.page, [], []
+        page.route(re.compile(r"/v1/tables/[^/?]+\?"), lambda route: thinking(route, looks))
+        page.route(re.compile(r"/v1/tables$"), lambda route: held.append(route))
+        person.at("replay-forward").click()
+        person.until_here(lambda: len(looks) > 1)
+        page.evaluate("text => { location.hash = text; }", address.partition("#")[2])
+        person.until_here(lambda: held)
+        before_it = len(looks)
+        person.until_here(lambda: len(looks) > before_it + 1)
+        held.pop().continue_()
+        person.until(f"location.href.includes('#table=') && location.href !== '{before}'")
+        person.until("document.querySelector('[data-testid=replay-slider]').value === '2'")
+        page.unroute_all(behavior="ignoreErrors")
     bomb = zlib.compress(b" " * 3_000_000, 9, -15)
     wrong = {
         "%25%00": "cut or changed",
