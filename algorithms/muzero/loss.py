@@ -113,7 +113,12 @@ def loss(
         parts["reward"] = jnp.sum(reward * on_path[:, 1:])
     real = (batch.alive & batch.known)[:, 1:]
     if weights.consistency and model.config.consistency:
-        apart = _apart(model, params, latents, batch.observation, bank)
+        # Behind the end of a game there may be nothing yet that could be seen: the root is there.
+        later = jax.tree.map(
+            lambda x: jnp.where(jnp.expand_dims(real, range(2, x.ndim)), x[:, 1:], x[:, :1]),
+            batch.observation,
+        )
+        apart = _apart(model, params, latents, later, bank)
         parts["consistency"] = jnp.sum(apart * on_path[:, 1:] * real)
 
     if weights.focus and batch.focus is not None:
@@ -156,19 +161,20 @@ def _half(latent: Any) -> Any:
     return jax.tree.map(lambda x: 0.5 * x + 0.5 * jax.lax.stop_gradient(x), latent)
 
 
-def _apart(model: Model, params: Any, latents: Any, observation: Any, bank: Any) -> Array:
-    """float32[N, K], 2 - 2 cos between what the dynamics says and what the encoder sees."""
+def _apart(model: Model, params: Any, latents: Any, later: Any, bank: Any) -> Array:
+    """float32[N, K], 2 - 2 cos between what the dynamics says and what the encoder sees in `later`,
+    observations [N, K, ...]."""
 
     def flat(x):
         return x.reshape(-1, *x.shape[2:])
 
-    later = jax.tree.map(lambda x: flat(x[:, 1:]), observation)
+    rows = jax.tree.leaves(later)[0].shape[0]
+    later = jax.tree.map(flat, later)
     still = jax.lax.stop_gradient(params)
     seen = model.project(still, model.represent(still, later, bank))
     latents = jax.tree.map(lambda x: flat(jnp.moveaxis(x, 0, 1)), latents)
     told = model.forecast(params, model.project(params, latents))
     cosine = jnp.sum(_unit(told) * _unit(jax.lax.stop_gradient(seen)), axis=-1)
-    rows = jax.tree.leaves(observation)[0].shape[0]
     return (2.0 - 2.0 * cosine).reshape(rows, -1)
 
 

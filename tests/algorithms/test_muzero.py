@@ -371,13 +371,21 @@ def test_consistency_at_every_unrolled_step_and_only_on_the_prediction():
     parts = [float(one(made._replace(known=made.known & (jnp.arange(4) == k)))) for k in range(4)]
     assert parts[0] == 0.0 and min(parts[1:]) > 0.01
     # The real later positions are a goal, not a way: no gradient goes through them.
-    moved = jax.jit(
-        jax.grad(lambda seen: said(model, params, made._replace(observation=seen), weights)[0])
-    )
+
+    @jax.jit
+    @jax.grad
+    def moved(seen, alive):
+        again = made._replace(observation=seen, alive=alive)
+        return said(model, params, again, weights)[0]
+
     floats = jax.tree.map(lambda x: x.astype(jnp.float32), made.observation)
-    found = moved(floats)
+    found = moved(floats, made.alive)
     assert all(not np.any(x[:, 1:]) for x in jax.tree.leaves(found))
     assert any(np.any(x[:, 0]) for x in jax.tree.leaves(found))
+    # Behind the end of a game there may be no position at all.
+    nowhere = jax.tree.map(lambda x: x.at[:, 2:].set(jnp.nan), floats)
+    found = moved(nowhere, made.alive & (jnp.arange(4) < 2))
+    assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(found))
 
 
 def test_parts_with_weight_zero_change_nothing():
