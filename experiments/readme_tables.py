@@ -14,7 +14,7 @@ import json
 import pathlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jaxgames
@@ -47,11 +47,25 @@ def results() -> str:
             wins = f"{_percent(rate['mean'])} [{_percent(rate['low'])}, {_percent(rate['high'])}]"
             if part.get("even", 0.5) != 0.5:
                 wins += f"; even {_percent(part['even'])}"
+            form = form or _preset(part["game"])
             game = f"{part['game']['id']}, {form}".removesuffix(", ")
             games = part.get("winrate_games", part["games"])
             rows.append([game, *names, games, wins, f"`{report['command']}`"])
     head = ["game", "agent", "opponent", "games", "win rate, % (Wilson 95 %)", "command"]
     return table(head, rows)
+
+
+def _preset(game: Mapping[str, Any]) -> str:
+    """The first preset of these rules, "" where it is the game's own first."""
+    wanted = _tuples(game.get("rules", {}))
+    presets = list(jaxgames.game_type(game["id"]).presets)
+    same = (p for p in presets if vars(jaxgames.make(game["id"], p).rules) == wanted)
+    first = next(same, presets[0])
+    return "" if first == presets[0] else first
+
+
+def _tuples(rules: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in rules.items()}
 
 
 def speed() -> str:

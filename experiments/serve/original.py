@@ -67,7 +67,7 @@ def _place(service: Service, body: bodies.OldMove) -> tuple[Game, Model, State]:
             raise Problem("unknown_model", f"no {body.model!r} for this board", "model")
         sizes = ", ".join(f"{r}x{c}" for r, c in _sizes(service)) or "none"
         raise Problem("not_served", f"no model plays {rows}x{cols}; sizes: {sizes}", "board")
-    game, model = named[0]
+    game, model = next((p for p in named if _served(service, p[0])), named[0])
     service.check_rules(game)
     parts = {"board": body.board, "seat": body.current_player - 1}
     if game.rules.bucket:
@@ -85,8 +85,17 @@ def _place(service: Service, body: bodies.OldMove) -> tuple[Game, Model, State]:
     return game, model, state
 
 
+def _served(service: Service, game: Game) -> bool:
+    try:
+        service.check_rules(game)
+    except Problem:
+        return False
+    return True
+
+
 def _games(service: Service, rows: int, cols: int, length: int) -> list[tuple[Game, Model]]:
-    """Who plays on such a board, and as which game: the rules are those of the model."""
+    """Who plays on such a board, and as which game: the rules are those of the model. Networks come
+    first, and of them those that learned on such a board."""
     found = []
     for model in service.models.all():
         if model.game != GAME:
@@ -105,8 +114,15 @@ def _games(service: Service, rows: int, cols: int, length: int) -> list[tuple[Ga
             continue
         if model.fits(game):
             found.append((game, model))
-    networks = [pair for pair in found if pair[1].kind == "network"]
-    return networks + [pair for pair in found if pair[1].kind == "bot"]
+
+    def rank(pair: tuple[Game, Model]) -> int:
+        if pair[1].kind != "network":
+            return 2
+        learned = pair[1].meta["rules"]
+        own = (learned["rows"], learned["cols"], learned["win_length"])
+        return int(own != (rows, cols, length))
+
+    return sorted((p for p in found if p[1].kind in ("network", "bot")), key=rank)
 
 
 def _sizes(service: Service) -> list[tuple[int, int]]:

@@ -390,7 +390,6 @@ def test_the_original_fields():
     for changes, code, field in (
         ({"current_player": 1}, "illegal", "current_player"),
         ({"move_history": [[0, 0], [6, 7]]}, "illegal", "move_history"),
-        ({"board": big, "current_player": 1}, "not_served", "board"),
         ({"board": [[0]], "current_player": 1}, "not_served", "board"),
         ({"board": [[0] * 15] * 14 + [[0]], "current_player": 1}, "illegal", "board"),
         ({"model": "nobody"}, "unknown_model", "model"),
@@ -398,6 +397,8 @@ def test_the_original_fields():
         with pytest.raises(problems.Problem) as error:
             place(**changes)
         assert (error.value.code, error.value.field) == (code, field), changes
+    game, model, _ = place(board=big, current_player=1)  # its weights fit boards of any size
+    assert (game.rules.rows, game.rules.win_length, model.name) == (100, 8, "muzero")
     assert place(board=big, current_player=1, model="threat")[1].name == "threat"
 
 
