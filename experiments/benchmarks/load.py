@@ -37,6 +37,8 @@ ROUTES = ("/v1/move", "/v1/legal", "/v1/analyze")
 POSITIONS, PLIES = 8, 24
 #: Milliseconds between two probes; seconds in which a server must be warm.
 PERIOD_MS, WARM_S = 10.0, 900.0
+#: Seconds within which the queue must have been empty.
+EMPTY_S = 120.0
 
 
 # ---- the server ----
@@ -227,11 +229,13 @@ def burst(host: str, port: int, asked: Sequence[Request], seed: int = 0) -> list
             body = b" " * (1 << 20) + body
         call = lambda: fetch(host, port, "POST", request.path, body)  # noqa: E731
         if request.kind == "cancelled":
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError, ConnectionError):
                 await asyncio.wait_for(call(), patience)
             return ""
-        answer = await call()
+        answer, until = await call(), time.monotonic() + EMPTY_S
         while answer.status == 429:  # the queue is full; it says when to come back
+            if time.monotonic() > until:
+                return "the queue stays full"
             await asyncio.sleep(max(answer.later, 0.1) * rng.uniform(1.0, 1.5))
             answer = await call()
         return request.wrong(answer.status, answer.body)
@@ -292,7 +296,7 @@ def load(server: Server, asked: Sequence[Request], seed: int) -> Load:
         began = time.monotonic()
         wrong = burst(server.host, server.port, asked, seed)
         while server.counter("queue_depth"):
-            if time.monotonic() - began > 120:
+            if time.monotonic() - began > EMPTY_S:
                 wrong.append("the queue does not empty")
                 break
             time.sleep(0.02)
