@@ -136,6 +136,11 @@ class Trainer:
         step = self.config.run.step
         if self.ladder is not None:  # what is restored has the shapes of its stage
             self.at = Position(**saved.meta(step)["position"])
+            stood = (self.at.standing or {}).get("stage", -1)
+            if not 0 <= stood < len(self.ladder.games):
+                rule = "the checkpoint is of a stage beyond these" if stood >= 0 else (
+                    "the run began without a curriculum")  # fmt: skip
+                raise ConfigError("curriculum.stages", rule)
             self._enter()
         state, meta = saved.restore(jax.eval_shape(self.learner.init, key), step)
         aside = saved.set_aside(meta["step"], self.folder.path / "ckpt.discarded")

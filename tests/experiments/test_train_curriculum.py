@@ -1,6 +1,7 @@
 """`jaxgames train` with a curriculum: up its stages, resumed exactly on the way."""
 
 import json
+import types
 
 import jax
 import numpy as np
@@ -149,7 +150,7 @@ def test_lights_look_at_the_present_stage():
         (["curriculum.stages=['row=3','rows=4']"], "no option 'row'; did you mean rows"),
         (["curriculum.stages=['rows=many','rows=4']"], "stages: rows: needs a whole number"),
         (["curriculum.stages=['','rows=4']"], "'' changes nothing"),
-        (["curriculum.stages=['rows=4 cols=3','cols=3  rows=4']"], "is the same game as 'rows=4 c"),
+        (["curriculum.stages=['rows=6 cols=5','cols=5  rows=6']"], "is the same game as 'rows=6 c"),
         (["curriculum.stages=['rows=999','rows=4']"], "'rows=999': rows: a whole number 1 to 200"),
         (["curriculum.stages=['players=2','players=3']"], "can not be played together"),
         (["train.eval.every=0"], "train.eval.every: set this or curriculum.max_updates"),
@@ -163,6 +164,19 @@ def test_what_can_not_be_is_named_before_anything_runs(texts, message):
     kept = [text for text in TINY if text.split("=")[0] not in keys]
     with pytest.raises(configs.ConfigError, match=message):
         trainer(*kept, *texts)
+
+
+@pytest.mark.parametrize(
+    ("standing", "rule"),
+    [(None, "the run began without a curriculum"), ({"stage": 7}, "of a stage beyond these")],
+)
+def test_a_checkpoint_of_other_stages_is_refused(standing, rule):
+    """As when a run without stages, or with more of them, is resumed with these."""
+    saved = types.SimpleNamespace(
+        steps=lambda: (2,), meta=lambda step: {"position": {"standing": standing}}
+    )
+    with pytest.raises(configs.ConfigError, match=f"^curriculum.stages: .*{rule}"):
+        trainer(*TINY)._start(saved)
 
 
 @pytest.mark.slow
