@@ -188,9 +188,15 @@ def _before(base: Resolved, settings: Mapping[str, Any]) -> dict[str, dict[str, 
         for row in report["rows"]:  # from the trainings anew: whatever lacks a figure fails here
             variant = Variant(row["variant"], row["about"], tuple(row["changes"]))
             runs = sorted(row["runs"], key=lambda run: run["seed"])
+            once = len({run["seed"] for run in runs}) == len(runs)
+            parts = [part for run in runs for part in run["strength"].values()]
+            if not once or any(p["games"] < 1 or not 0 <= p["mean"] <= 1 for p in parts):
+                raise ValueError("no figures of trainings")
             rows[variant.name] = summary(variant, row["parameters"], runs)
         compared(list(rows.values()), {})
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+    ):  # fmt: skip
         raise ConfigError("benchmark.out", f"{out} is there and holds no ablation") from None
     young = {key for key in settings.keys() - theirs.keys() if base.origins[key] == "default"}
     for key in (*settings, *theirs):

@@ -184,6 +184,10 @@ def test_a_table_goes_on_where_it_ended(capsys, tmp_path, monkeypatch):
     for name in ("seed", "strength", "loss", "problem", "compile_s"):
         spoilt.append({"rows": [base | {"runs": [without(run, name)]}]})
     spoilt += [{"rows": 1}, {"rows": [base | {"runs": []}]}, {"settings": None}]
+    spoilt.append({"rows": [base | {"runs": [run, run]}]})
+    for wrong in ({"games": -4}, {"mean": 7.0}):
+        strength = {name: part | wrong for name, part in run["strength"].items()}
+        spoilt.append({"rows": [base | {"runs": [run | {"strength": strength}]}]})
     resolved = configs.load("eight_in_a_row/smoke", [f"benchmark.out={out}"])
     out.write_text(json.dumps(report))
     assert ablation._before(resolved, report["settings"]) == {"base": base, "deep": deep}
@@ -191,6 +195,9 @@ def test_a_table_goes_on_where_it_ended(capsys, tmp_path, monkeypatch):
         out.write_text(json.dumps(report | change))
         with pytest.raises(ConfigError, match="^benchmark.out: .* holds no ablation"):
             ablation._before(resolved, report["settings"])
+    out.write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="^benchmark.out: .* holds no ablation"):
+        ablation._before(resolved, report["settings"])
     out.write_text("{}")
     code, _, said = table(capsys, f"benchmark.out={out}")
     assert code == errors.USAGE and "holds no ablation" in said
