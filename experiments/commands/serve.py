@@ -49,7 +49,7 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
     """Serves an application until interrupted; says one address. RunError: it is taken."""
     import uvicorn
 
-    from experiments.serve import process
+    from experiments.serve import http, process
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -63,7 +63,7 @@ def listen(app: Any, host: str, port: int, path: str = "/", say: Any = print) ->
         raise errors.RunError(f"serve.port: {message}") from None
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     say(f"http://{shown}:{listener.getsockname()[1]}{path}")
-    limits = dict(http="h11", ws_max_size=1 << 16)  # h11 bounds headers; clients say little
+    limits = dict(http=http.Http, ws_max_size=1 << 16)  # clients say little
     quiet = dict(log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     server = uvicorn.Server(uvicorn.Config(process.Aside(app), **limits, **quiet))
     if hasattr(app.state, "service"):
