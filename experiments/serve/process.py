@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from experiments.serve.security import OPEN
 
 #: Seconds for which a thread keeps the interpreter while others want it; Python's own are 5 ms.
-SWITCH_S = 0.0005
+SWITCH_S = 0.0001
 #: Niceness that XLA's threads have more than the process.
 NICER = 10
 #: Seconds that what is left has for its `finally` when the server ends.
