@@ -88,7 +88,10 @@ function App() {
     const mine = quiet ? newest.current : ++newest.current;
     try {
       const found = await promise;
-      if (mine !== newest.current) return null;
+      if (mine !== newest.current) {
+        if (quiet) lookAgain();
+        return null;
+      }
       if (!quiet) newest.current += 1;
       setView((old) => (found.scene ? found : {...old, ...found}));
       if (!quiet) setProblem(null);

@@ -124,5 +124,6 @@ def test_bad_options_are_refused_in_one_sentence(play, words, message):
     assert message in err and len(err.strip().splitlines()) == 1
 
 
-def test_the_strongest_bot_is_the_opponent(play):
-    assert "seat 1: threat\nseat 2: threat\n" in play(["quit"], *SMALL)
+def test_the_packaged_player_is_the_opponent_where_it_fits_else_the_strongest_bot(play):
+    assert "seat 1: muzero:sims=64\nseat 2: muzero:sims=64\n" in play(["quit"], *SMALL)
+    assert "seat 1: threat\n" in play(["quit"], *SMALL, "game.options.players=2")
