@@ -11,7 +11,6 @@ counts: a batch costs as much as all games together.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -63,7 +62,10 @@ class Staged(Game):
         return game, state.inner.replace(game=game)
 
     def _by_stage(self, stage: Array, one: Callable[[Game], Any]) -> Any:
-        return jax.lax.switch(stage, [functools.partial(one, game) for game in self.games])
+        # Not `lax.switch`: a batch of games works out all branches anyway, and there hands the
+        # constants of each to it in batches, which `jax.custom_batching` refuses.
+        found = [one(game) for game in self.games]
+        return jax.tree.map(lambda *x: jax.lax.select_n(stage, *map(jnp.asarray, x)), *found)
 
     def _in_turn(self, state: State, one: Callable[[Game, core.State], Any]) -> Any:
         """`one(game, position)` of the game that `state` is of."""

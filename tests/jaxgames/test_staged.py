@@ -99,3 +99,7 @@ def test_stages_of_sequence():
     held = np.asarray(states.inner.hands).reshape(6, 2, -1).sum(-1)
     np.testing.assert_array_equal(held[:, 0], [5, 7] * 3)
     assert both.num_actions == games[0].num_actions and "greedy" in both.bots
+    # its steps are batched by a rule of their own, which takes no batches of constants
+    step = jax.vmap(both.step, in_axes=(0, None, 0))
+    after = jax.eval_shape(step, states, jnp.int32(0), keys)
+    assert jax.tree.map(jnp.shape, after) == jax.tree.map(jnp.shape, states)
