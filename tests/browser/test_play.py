@@ -240,7 +240,7 @@ def test_narrow_and_wide_in_both_languages_and_colours(visit, width):
         person.settled()
         person.at("language").select_option("zh")
         assert "轮到你了" in person.at("status").inner_text()
-        assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+        person.until("document.documentElement.lang === 'zh-Hans'")
         person.at("analyse-here").click()
         person.at("candidates").wait_for()
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")

@@ -64,6 +64,15 @@ class Guest:
         return await self.settled(view)
 
 
+@pytest.fixture(autouse=True)
+def cleared():
+    """Nobody leaves a table to the next test, of which there are more than a server has tables."""
+    yield
+    found = tables_module.of(tiny.served().state.service)
+    for id in list(found._sittings):
+        found.close(id)
+
+
 def visit(work):
     """Runs `await work(guest)` against the tiny server."""
 
