@@ -75,7 +75,8 @@ def speed() -> str:
         if report["benchmark"] == "ablation":
             continue  # no speeds
         for row in report["rows"]:
-            figure = f"{row['value']:,.0f} {row['unit']}"
+            value = row["value"]
+            figure = f"{value:,.0f} {row['unit']}" if value >= 10 else f"{value:.2g} {row['unit']}"
             rows.append([report["benchmark"], row["what"], figure, f"`{report['command']}`"])
     return table(["benchmark", "what", "median", "command"], rows)
 
